@@ -1,0 +1,13 @@
+//! The whole system in one process: embedded DynamoDB, SQS and Secrets Manager, the HTTP front door
+//! and the event source mapping. For local use and for tests; nothing here runs in AWS.
+
+pub mod apiera;
+pub mod engines;
+pub mod front;
+pub mod mapping;
+pub mod provision;
+pub mod template;
+
+mod serving;
+#[cfg(test)]
+mod testing;
