@@ -40,7 +40,10 @@ pub struct Clients {
 impl Clients {
     /// Reads the SDK's own environment (`AWS_REGION`, credentials, `AWS_ENDPOINT_URL*`).
     pub async fn from_env(budget: CallBudget) -> Self {
-        Self::new(&aws_config::defaults(BehaviorVersion::latest()).http_client(https()).load().await, budget)
+        Self::new(
+            &aws_config::defaults(BehaviorVersion::latest()).http_client(https()).load().await,
+            budget,
+        )
     }
 
     /// Clients of a configuration made elsewhere, with our budgets on top.

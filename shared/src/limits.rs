@@ -131,7 +131,9 @@ const _: () = {
     assert!(shorter(INGRESS_BUDGET, INGRESS_TIMEOUT));
     assert!(shorter(INGRESS_TIMEOUT, API_TIMEOUT));
     assert!(shorter(API_TIMEOUT, PRODUCER_TIMEOUT_MIN));
-    assert!(2 * (HANDLER_TIMEOUT.as_secs() + COMMIT_BUDGET.as_secs()) <= PROCESSOR_TIMEOUT.as_secs());
+    assert!(
+        2 * (HANDLER_TIMEOUT.as_secs() + COMMIT_BUDGET.as_secs()) <= PROCESSOR_TIMEOUT.as_secs()
+    );
     assert!(shorter(PROCESSOR_TIMEOUT, LEASE));
     assert!(6 * PROCESSOR_TIMEOUT.as_secs() <= VISIBILITY.as_secs());
     assert!(shorter(SWEEPER_TIMEOUT, Duration::from_secs(60)));

@@ -183,7 +183,8 @@ mod tests {
     #[test]
     fn one_base64_key_has_one_fingerprint_however_it_is_written() {
         let padded = key("whsec_+/+/MfKQ9r8GKYqrTwjUPDE=", SecretRule::Base64).unwrap();
-        for same in ["+/+/MfKQ9r8GKYqrTwjUPDE", "-_-_MfKQ9r8GKYqrTwjUPDE=", "-_-_MfKQ9r8GKYqrTwjUPDE"]
+        for same in
+            ["+/+/MfKQ9r8GKYqrTwjUPDE", "-_-_MfKQ9r8GKYqrTwjUPDE=", "-_-_MfKQ9r8GKYqrTwjUPDE"]
         {
             assert_eq!(key(same, SecretRule::Base64).as_deref(), Ok(padded.as_str()), "{same}");
         }

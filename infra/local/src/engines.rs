@@ -57,7 +57,10 @@ pub enum EnginesError {
         source: io::Error,
     },
     /// Another process has the database open.
-    #[error("{} is in use by another process: stop it, or use another --data folder", path.display())]
+    #[error(
+        "{} is in use by another process: stop it, or use another --data folder",
+        path.display()
+    )]
     InUse {
         /// The database file.
         path: PathBuf,
@@ -214,11 +217,8 @@ fn serve_dynamodb(listener: TcpListener, database: Dynoxide) -> oneshot::Sender<
 
 fn sqs_service(address: SocketAddr) -> SqsHttpService<RustackSqsHandler> {
     // The engine writes host and port into the queue URLs it hands out.
-    let config = SqsConfig {
-        host: address.ip().to_string(),
-        port: address.port(),
-        ..SqsConfig::default()
-    };
+    let config =
+        SqsConfig { host: address.ip().to_string(), port: address.port(), ..SqsConfig::default() };
     let handler = RustackSqsHandler::new(Arc::new(RustackSqs::new(config)));
     SqsHttpService::new(Arc::new(handler), Default::default())
 }

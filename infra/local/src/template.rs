@@ -45,7 +45,7 @@ pub enum TemplateError {
     Invalid {
         /// The resource's logical id.
         resource: String,
-        /// The property with its path; `.` for the properties as a whole.
+        /// The property with its path; `Properties` when one is missing.
         property: String,
         /// What was expected.
         reason: String,

@@ -35,7 +35,8 @@ pub(super) fn read(scheme: &Scheme, headers: &HeaderMap) -> Result<Signed, Refus
         Some(TimestampAt::Tag(_)) => Some(tagged_time.ok_or(Refusal::Malformed("no time"))?),
         Some(TimestampAt::Header(name)) => Some(value(headers, name)?),
     };
-    let time = time.map(|text| unix_seconds(text).map(|secs| (secs, text.to_owned()))).transpose()?;
+    let time =
+        time.map(|text| unix_seconds(text).map(|secs| (secs, text.to_owned()))).transpose()?;
     if digests.is_empty() {
         return Err(Refusal::Malformed("no digest of the expected version"));
     }
@@ -122,7 +123,8 @@ fn decode(digest: &str, encoding: Encoding) -> Option<[u8; 32]> {
 /// Unix seconds as producers write them: digits, no sign, no leading zero. Milliseconds
 /// (13 digits) are read as seconds and so are out of tolerance.
 fn unix_seconds(text: &str) -> Result<i64, Refusal> {
-    let plain = matches!(text.as_bytes(), [b'1'..=b'9', rest @ ..] if rest.iter().all(u8::is_ascii_digit));
+    let plain =
+        matches!(text.as_bytes(), [b'1'..=b'9', rest @ ..] if rest.iter().all(u8::is_ascii_digit));
     match text.parse() {
         Ok(secs) if plain && text.len() <= 13 => Ok(secs),
         _ => Err(Refusal::Malformed("time is not Unix seconds")),

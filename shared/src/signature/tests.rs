@@ -32,9 +32,8 @@ fn raw(headers: &[(&'static str, &str)], body: &str) -> Raw {
 fn check(scheme: &Scheme, secrets: &[&str], raw: &Raw, at: i64) -> Result<usize, Refusal> {
     let secrets: Vec<_> =
         secrets.iter().map(|s| Secret::decode(s, scheme.secret).unwrap()).collect();
-    verify(scheme, &secrets, raw, Timestamp::from_secs(at)).map(|matched| {
-        secrets.iter().position(|s| *s.fingerprint() == matched.signed_by).unwrap()
-    })
+    verify(scheme, &secrets, raw, Timestamp::from_secs(at))
+        .map(|matched| secrets.iter().position(|s| *s.fingerprint() == matched.signed_by).unwrap())
 }
 
 const KG_BODY: &str = r#"{"id":"evt_01HXYZ123456789","type":"session.ended","api_version":"v1","created_at":"2026-03-26T11:04:20Z","data":{"id":"sess_01HXYZ123456789","object":"session","status":"ended","duration":245.3}}"#;

@@ -99,10 +99,8 @@ fn scheme(s: &Section<'_>) -> Option<Scheme> {
     let version = s.text("version");
     let timestamp = s.optional("timestamp", timestamp_at);
     let signed = s.parsed("signed", template);
-    let encoding =
-        s.word("encoding", &[("hex", Encoding::Hex), ("base64", Encoding::Base64)]);
-    let secret =
-        s.word("secret", &[("text", SecretRule::Text), ("base64", SecretRule::Base64)]);
+    let encoding = s.word("encoding", &[("hex", Encoding::Hex), ("base64", Encoding::Base64)]);
+    let secret = s.word("secret", &[("text", SecretRule::Text), ("base64", SecretRule::Base64)]);
     let tolerance =
         if timestamp.is_some() { s.number("tolerance_s", 1, 7 * 86_400) } else { Some(0) };
     let scheme = Scheme {

@@ -54,7 +54,10 @@ unusable = 410
         (19, "our own answer may take up to 8 s"),
         (20, "\"5x\" is no status"),
     ] {
-        assert!(found.iter().any(|(l, what)| *l == line && what.contains(part)), "{line} {part}: {found:#?}");
+        assert!(
+            found.iter().any(|(l, what)| *l == line && what.contains(part)),
+            "{line} {part}: {found:#?}"
+        );
     }
 }
 

@@ -273,7 +273,11 @@ mod tests {
             ("!Ref Events", "", "a Ref of Events has no value in the local run"),
             ("!Sub '${Nothing}'", "", "a Ref of Nothing has no value in the local run"),
             ("!Sub '${Days'", "", "no closing brace in \"${Days\""),
-            ("!GetAtt Inbox.StreamArn", "", "a GetAtt of Inbox.StreamArn has no value in the local run"),
+            (
+                "!GetAtt Inbox.StreamArn",
+                "",
+                "a GetAtt of Inbox.StreamArn has no value in the local run",
+            ),
             ("!Sub [x]", "", "Fn::Sub does not have the arguments it needs"),
         ] {
             let error = resolve(yaml).unwrap_err();

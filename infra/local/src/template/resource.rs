@@ -163,19 +163,18 @@ impl Resource<'_> {
         Ok(Redrive { target: target.to_owned(), receives_max: policy.max_receive_count })
     }
 
-    fn read<T: DeserializeOwned>(
-        &self,
-        scope: &Scope,
-        names: &[&str],
-    ) -> Result<T, TemplateError> {
+    fn read<T: DeserializeOwned>(&self, scope: &Scope, names: &[&str]) -> Result<T, TemplateError> {
         let mut properties = Map::new();
         for name in names {
             if let Some(value) = self.property(scope, name)? {
                 properties.insert((*name).to_owned(), value);
             }
         }
-        serde_path_to_error::deserialize(Value::Object(properties))
-            .map_err(|error| self.invalid(&error.path().to_string(), error.inner().to_string()))
+        serde_path_to_error::deserialize(Value::Object(properties)).map_err(|error| {
+            // A property that is missing altogether is reported at the root.
+            let path = Some(error.path().to_string()).filter(|path| path != ".");
+            self.invalid(path.as_deref().unwrap_or("Properties"), error.inner().to_string())
+        })
     }
 
     fn known_name(&self, names: &BTreeMap<String, String>) -> String {

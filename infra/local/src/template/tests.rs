@@ -11,10 +11,7 @@ fn the_deployed_tables_are_read() {
     assert_eq!(inbox.ttl_attribute.as_deref(), Some("expires_at"));
     let [due] = inbox.indexes.as_slice() else { panic!("one index: {:?}", inbox.indexes) };
     assert_eq!(due.name, "due");
-    assert_eq!(
-        due.key,
-        Key { hash: "due_shard".to_owned(), range: Some("due_at".to_owned()) }
-    );
+    assert_eq!(due.key, Key { hash: "due_shard".to_owned(), range: Some("due_at".to_owned()) });
     let shown = ["error_kind", "event_type", "received_at", "sends"].map(str::to_owned);
     assert_eq!(due.projection, Projection::Include(shown.to_vec()));
 
@@ -93,7 +90,7 @@ fn an_error_names_the_resource_and_the_property() {
             table("AttributeDefinitions: [{AttributeName: a, AttributeType: Q}], KeySchema: []"),
             "T.AttributeDefinitions[0].AttributeType: unknown variant",
         ),
-        (table("KeySchema: []"), "T..: missing field `AttributeDefinitions`"),
+        (table("KeySchema: []"), "T.Properties: missing field `AttributeDefinitions`"),
         ("a: [".to_owned(), "the template is not YAML"),
         ("{}".to_owned(), "the template is malformed: it has no Resources"),
     ] {

@@ -1,0 +1,170 @@
+//! How a function's response to a batch is read.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+/// Which messages of a batch are deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delete {
+    /// Those of the records at these positions; the others failed.
+    Records(Vec<usize>),
+    /// None, because the whole batch failed, for this reason.
+    Nothing(String),
+}
+
+/// Reads a function's response to a batch of SQS records, as Lambda does with
+/// `ReportBatchItemFailures`.
+///
+/// No response, no list, and an empty list are full success. A response that is not understood,
+/// or that names a message which was not in the batch, is full failure: deleting on a guess would
+/// lose a message, and a second delivery loses nothing.
+///
+/// In a FIFO queue, the records behind a failed one of the same group fail with it, whether the
+/// function named them or not.
+#[must_use]
+pub fn outcome(records: &[Value], response: &Value) -> Delete {
+    let failures = match response {
+        Value::Null => return all(records),
+        Value::Object(response) => response.get("batchItemFailures").unwrap_or(&Value::Null),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            return Delete::Nothing("the response is not an object".to_owned());
+        }
+    };
+    match failures {
+        Value::Null => all(records),
+        Value::Array(failures) => match failed_ids(records, failures) {
+            Ok(failed) => Delete::Records(succeeded(records, &failed)),
+            Err(reason) => Delete::Nothing(reason),
+        },
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            Delete::Nothing("batchItemFailures is not a list".to_owned())
+        }
+    }
+}
+
+fn all(records: &[Value]) -> Delete {
+    Delete::Records((0..records.len()).collect())
+}
+
+fn failed_ids<'a>(records: &[Value], failures: &'a [Value]) -> Result<HashSet<&'a str>, String> {
+    let sent: HashSet<&str> = records.iter().filter_map(id).collect();
+    failures
+        .iter()
+        .map(|failure| match failure.get("itemIdentifier").and_then(Value::as_str) {
+            Some(id) if sent.contains(id) => Ok(id),
+            Some(id) => Err(format!("the itemIdentifier {id:?} is not in the batch")),
+            None => Err("a batch item failure has no itemIdentifier".to_owned()),
+        })
+        .collect()
+}
+
+fn succeeded(records: &[Value], failed: &HashSet<&str>) -> Vec<usize> {
+    let mut stopped: HashSet<&str> = HashSet::new();
+    let mut succeeded = Vec::new();
+    for (index, record) in records.iter().enumerate() {
+        let group = group(record);
+        if id(record).is_some_and(|id| failed.contains(id)) {
+            stopped.extend(group);
+        } else if group.is_some_and(|group| stopped.contains(group)) {
+            // Lambda itself would delete this one: the function has to name it, or its order is
+            // lost there.
+            tracing::warn!(
+                message_id = id(record),
+                group,
+                "a record behind a failed one of its group was not reported as failed"
+            );
+        } else {
+            succeeded.push(index);
+        }
+    }
+    succeeded
+}
+
+fn id(record: &Value) -> Option<&str> {
+    record["messageId"].as_str()
+}
+
+/// The FIFO group; a group on a standard queue is only a hint for fairness and orders nothing.
+fn group(record: &Value) -> Option<&str> {
+    record["eventSourceARN"]
+        .as_str()
+        .filter(|arn| arn.ends_with(".fifo"))
+        .and_then(|_| record["attributes"]["MessageGroupId"].as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Records `a`, `b`, … of the given groups.
+    fn records(queue: &str, groups: &[&str]) -> Vec<Value> {
+        let records = groups.iter().zip(["a", "b", "c", "d", "e"]).map(|(group, id)| {
+            json!({
+                "messageId": id,
+                "eventSourceARN": format!("arn:aws:sqs:us-east-1:1:{queue}"),
+                "attributes": {"MessageGroupId": group},
+            })
+        });
+        records.collect()
+    }
+
+    fn failures(ids: &[&str]) -> Value {
+        let failures: Vec<Value> = ids.iter().map(|id| json!({"itemIdentifier": id})).collect();
+        json!({ "batchItemFailures": failures })
+    }
+
+    #[test]
+    fn full_success() {
+        let records = records("q", &["", ""]);
+        for response in [
+            json!(null),
+            json!({}),
+            json!({"other": 1}),
+            json!({"batchItemFailures": null}),
+            json!({"batchItemFailures": []}),
+        ] {
+            assert_eq!(outcome(&records, &response), Delete::Records(vec![0, 1]), "{response}");
+        }
+    }
+
+    #[test]
+    fn full_failure() {
+        let records = records("q", &["", ""]);
+        for response in [
+            json!("ok"),
+            json!(1),
+            json!([]),
+            json!({"batchItemFailures": "a"}),
+            json!({"batchItemFailures": {"itemIdentifier": "a"}}),
+            json!({"batchItemFailures": ["a"]}),
+            json!({"batchItemFailures": [{"id": "a"}]}),
+            json!({"batchItemFailures": [{"itemIdentifier": null}]}),
+            json!({"batchItemFailures": [{"itemIdentifier": 1}]}),
+            failures(&[""]),
+            failures(&["a", "unknown"]),
+        ] {
+            let delete = outcome(&records, &response);
+            assert!(matches!(delete, Delete::Nothing(_)), "{response}: {delete:?}");
+        }
+    }
+
+    #[test]
+    fn partial_failure() {
+        for (queue, groups, failed, deleted) in [
+            ("q", ["x", "x", "x", "x"], &["b"][..], &[0, 2, 3][..]),
+            ("q", ["x", "x", "x", "x"], &["a", "b", "c", "d"], &[]),
+            ("q", ["x", "x", "x", "x"], &["d", "d"], &[0, 1, 2]),
+            ("q.fifo", ["x", "x", "x", "x"], &["b"], &[0]),
+            ("q.fifo", ["x", "y", "x", "y"], &["a"], &[1, 3]),
+            ("q.fifo", ["x", "y", "x", "y"], &["d"], &[0, 1, 2]),
+            ("q.fifo", ["x", "y", "x", "y"], &["a", "b"], &[]),
+            ("q.fifo", ["x", "y", "x", "y"], &["a", "c"], &[1, 3]),
+        ] {
+            let delete = outcome(&records(queue, &groups), &failures(failed));
+            assert_eq!(delete, Delete::Records(deleted.to_vec()), "{queue} {failed:?}");
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Storing a verified delivery: put if absent, and what a row that is already there means.
+
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use sha2::{Digest as _, Sha256};
+
+use super::body::{Packed, pack};
+use super::decide::{Duplicate, duplicate, next_due, next_visit};
+use super::due::DueRow;
+use super::item::{Item, at, b, n, number, s, size};
+use super::row::{Body, ErrorKind, Outcome, Row, Status};
+use super::{Inbox, Pushed, Written, write};
+use crate::delivery::{Content, Delivery};
+use crate::fault::Fault;
+use crate::key::{EventKey, SourceName, Token};
+use crate::limits::{
+    DUE_FIRST, DUE_SHARDS, ROW_BYTES_CHEAP, UNUSABLE_BODY_BYTES, UNUSABLE_RETENTION,
+    UNUSABLE_WHOLE_PER_HOUR,
+};
+use crate::time::Timestamp;
+
+/// What later writes add to a row: lease, first claim, attempts. Room that a body leaves free.
+const ROW_GROWTH: usize = 100;
+
+/// A delivery that is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// What became of it.
+    pub what: What,
+    /// A pointer is to be sent.
+    pub send: bool,
+    /// A row of this id holds another body.
+    pub body_differs: bool,
+}
+
+/// What became of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A new event.
+    Stored,
+    /// A new event of a type that the profile ignores.
+    Ignored,
+    /// Kept as `failed` at once, for this reason.
+    Parked(ErrorKind),
+    /// Its row was there already.
+    Duplicate(Duplicate),
+}
+
+impl Inbox {
+    /// Stores a delivery, or finds its row. After `Ok` the event is durable, whatever else fails.
+    ///
+    /// # Errors
+    /// It is not known to be stored: the producer has to deliver again.
+    pub async fn accept(&self, delivery: &Delivery<'_>, now: Timestamp) -> Result<Accepted, Fault> {
+        let receipt = Token::fresh();
+        let what = self.birth(delivery, now);
+        let body = self.kept_body(delivery, what, now).await;
+        let row = self.new_row(delivery, what, &receipt, body, now).await?;
+        let put = self
+            .dynamodb
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(row))
+            .condition_expression("attribute_not_exists(pk)")
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        let error = match put {
+            Ok(_) => return Ok(Accepted { what, send: what == What::Stored, body_differs: false }),
+            Err(error) => error,
+        };
+        let Some(PutItemError::ConditionalCheckFailedException(refused)) = error.as_service_error()
+        else {
+            return Err(Fault::of("PutItem", &error));
+        };
+        match refused.item().map(Row::read) {
+            Some(Ok(row)) => Ok(self.again(delivery, &row, &receipt, what, now).await),
+            // Something is under this key that is no row of ours. It is for an operator, and the
+            // producer cannot help: the delivery counts as a duplicate.
+            other => {
+                let why = other.and_then(Result::err).map(|e| e.to_string());
+                tracing::error!(key = %delivery.key(), why, "row under this key is unreadable");
+                let what = What::Duplicate(Duplicate::Settled);
+                Ok(Accepted { what, send: false, body_differs: false })
+            }
+        }
+    }
+
+    /// What a new row starts as.
+    fn birth(&self, delivery: &Delivery<'_>, now: Timestamp) -> What {
+        let forgotten = now.minus(self.retention);
+        match delivery.content() {
+            Content::Unusable(..) => What::Parked(ErrorKind::Unusable),
+            Content::Event(event_type) if delivery.profile().ignores(event_type) => What::Ignored,
+            Content::Event(_) if delivery.occurred_at().is_some_and(|then| then < forgotten) => {
+                What::Parked(ErrorKind::BeyondMemory)
+            }
+            Content::Event(_) => What::Stored,
+        }
+    }
+
+    /// All of the body, or its first bytes when a source floods us with unusable ones.
+    async fn kept_body<'r>(&self, delivery: &Delivery<'r>, what: What, now: Timestamp) -> &'r [u8] {
+        let body = delivery.body();
+        if what != What::Parked(ErrorKind::Unusable) || body.len() <= UNUSABLE_BODY_BYTES {
+            return body;
+        }
+        match self.count_unusable(&delivery.key().source, now).await {
+            Ok(count) if count > UNUSABLE_WHOLE_PER_HOUR => &body[..UNUSABLE_BODY_BYTES],
+            Ok(_) => body,
+            Err(fault) => {
+                tracing::warn!(%fault, "unusable deliveries of this hour could not be counted");
+                body
+            }
+        }
+    }
+
+    async fn count_unusable(&self, source: &SourceName, now: Timestamp) -> Result<u64, Fault> {
+        let hour = now.secs() / 3600;
+        let answer = self
+            .dynamodb
+            .update_item()
+            .table_name(&self.table)
+            .key("pk", s(format!("~unusable#{source}#{hour}")))
+            .update_expression("ADD seen :one SET expires_at = :e")
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":e", n((hour + 2) * 3600))
+            .return_values(ReturnValue::UpdatedNew)
+            .send()
+            .await
+            .map_err(|error| Fault::of("UpdateItem", &error))?;
+        Ok(answer.attributes.and_then(|item| number(&item, "seen")).unwrap_or(0))
+    }
+
+    async fn new_row(
+        &self,
+        delivery: &Delivery<'_>,
+        what: What,
+        receipt: &Token,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<Item, Fault> {
+        let mut row = Item::from([
+            ("pk".into(), s(delivery.key())),
+            ("source".into(), s(&delivery.key().source)),
+            ("event_id".into(), s(&delivery.key().id)),
+            ("body_sha256".into(), b(*delivery.digest())),
+            ("receipt".into(), s(receipt)),
+            ("received_at".into(), at(now)),
+            ("attempts".into(), n(0)),
+            ("sends".into(), n(i32::from(what == What::Stored))),
+            ("signed_by".into(), s(&delivery.made_by().signed_by)),
+        ]);
+        let mut set = |name: &str, value: Option<AttributeValue>| {
+            row.extend(value.map(|value| (name.to_owned(), value)));
+        };
+        set("event_type", delivery.event_type().map(s));
+        set("occurred_at", delivery.occurred_at().map(at));
+        set("first_attempt", delivery.attempt().map(n));
+        self.set_state(&mut row, delivery, what, now);
+        let room = ROW_BYTES_CHEAP
+            .saturating_sub(size(&row) + "body".len() + "body_encodingidentity".len() + ROW_GROWTH);
+        let packed = pack(body, room);
+        let body = self.place(receipt, packed, now).await?;
+        if what == What::Parked(ErrorKind::BeyondMemory) {
+            row.insert("due_at".into(), at(next_visit(&body, now)));
+        }
+        set_body(&mut row, body);
+        Ok(row)
+    }
+
+    async fn place(
+        &self,
+        receipt: &Token,
+        packed: Packed<'_>,
+        now: Timestamp,
+    ) -> Result<Body, Fault> {
+        if packed.inline {
+            return Ok(Body::Inline(packed.bytes.into_owned(), packed.encoding));
+        }
+        self.store_parts(receipt, &packed, now).await
+    }
+
+    fn set_state(&self, row: &mut Item, delivery: &Delivery<'_>, what: What, now: Timestamp) {
+        let key = delivery.key();
+        let mut set = |name: &str, value| drop(row.insert(name.to_owned(), value));
+        match what {
+            What::Stored | What::Duplicate(_) => {
+                set("status", s(Status::Pending));
+                set("due_shard", s(due_shard(key)));
+                set("due_at", at(now.plus(DUE_FIRST)));
+            }
+            What::Ignored => {
+                set("status", s(Status::Ignored));
+                set("outcome", s(Outcome::IgnoredType));
+                set("finished_at", at(now));
+                set("expires_at", n(now.plus(self.retention).secs()));
+            }
+            What::Parked(kind) => {
+                set("status", s(Status::Failed));
+                set("error_kind", s(kind));
+                set("finished_at", at(now));
+                set("due_shard", s(failed_shard(&key.source)));
+                set("due_at", at(now.plus(UNUSABLE_RETENTION)));
+                if kind == ErrorKind::Unusable {
+                    set("expires_at", n(now.plus(UNUSABLE_RETENTION).secs()));
+                }
+                if let Content::Unusable(why, _) = delivery.content() {
+                    set("last_error", s(why));
+                }
+            }
+        }
+    }
+
+    /// The row is durable: from here on nothing can take the 2xx away.
+    async fn again(
+        &self,
+        delivery: &Delivery<'_>,
+        row: &Row,
+        receipt: &Token,
+        what: What,
+        now: Timestamp,
+    ) -> Accepted {
+        let decided = duplicate(row, receipt, delivery.profile().ordering, now);
+        let moved = match decided {
+            Duplicate::Ours => {
+                return Accepted { what, send: what == What::Stored, body_differs: false };
+            }
+            Duplicate::Resend => {
+                let seen = DueRow::of(row);
+                let pushed = match seen {
+                    Some(seen) => self.push(&seen, now).await,
+                    None => Ok(Pushed::No),
+                };
+                pushed.map(|pushed| matches!(pushed, Pushed::Send(_)))
+            }
+            Duplicate::Rerun => self.rerun(row, now).await,
+            Duplicate::Unusable | Duplicate::Settled => Ok(false),
+        };
+        let send = moved.unwrap_or_else(|fault| {
+            tracing::warn!(key = %row.key, %fault, "duplicate not moved on; the sweeper will");
+            false
+        });
+        let body_differs = row.body_sha256 != delivery.digest();
+        Accepted { what: What::Duplicate(decided), send, body_differs }
+    }
+
+    /// Back to `pending`, with everything of the old run reset. `false`: it had moved on already.
+    ///
+    /// # Errors
+    /// DynamoDB did not do it.
+    pub async fn rerun(&self, row: &Row, now: Timestamp) -> Result<bool, Fault> {
+        let Some(finished_at) = row.finished_at else { return Ok(false) };
+        let call = self
+            .update(&row.key)
+            .update_expression(
+                "SET #status = :pending, due_shard = :shard, due_at = :due, attempts = :zero, \
+                 sends = :one REMOVE lease_owner, lease_until, first_claimed_at, finished_at, \
+                 error_kind, last_error, expires_at",
+            )
+            .condition_expression("#status = :failed AND finished_at = :seen")
+            .expression_attribute_values(":pending", s(Status::Pending))
+            .expression_attribute_values(":failed", s(Status::Failed))
+            .expression_attribute_values(":seen", at(finished_at))
+            .expression_attribute_values(":shard", s(due_shard(&row.key)))
+            .expression_attribute_values(":due", at(next_due(1, now)))
+            .expression_attribute_values(":zero", n(0))
+            .expression_attribute_values(":one", n(1));
+        Ok(matches!(write(call).await?, Written::Done(_)))
+    }
+
+    /// A stored event whose pointer the queue calls invalid: `failed`, for an operator.
+    ///
+    /// # Errors
+    /// DynamoDB did not do it; the row stays due.
+    pub async fn park_unsendable(&self, key: &EventKey, now: Timestamp) -> Result<(), Fault> {
+        let call = self
+            .update(key)
+            .update_expression(
+                "SET #status = :failed, error_kind = :kind, finished_at = :now, \
+                 due_shard = :shard, due_at = :now REMOVE lease_until",
+            )
+            .condition_expression("#status = :pending")
+            .expression_attribute_values(":failed", s(Status::Failed))
+            .expression_attribute_values(":pending", s(Status::Pending))
+            .expression_attribute_values(":kind", s(ErrorKind::Unsendable))
+            .expression_attribute_values(":shard", s(failed_shard(&key.source)))
+            .expression_attribute_values(":now", at(now));
+        write(call).await.map(drop)
+    }
+}
+
+fn set_body(row: &mut Item, body: Body) {
+    let mut set = |name: &str, value| drop(row.insert(name.to_owned(), value));
+    let encoding = match body {
+        Body::Inline(bytes, encoding) => {
+            set("body", b(bytes));
+            encoding
+        }
+        Body::Parts { count, expires_at, encoding } => {
+            set("body_parts", n(count));
+            set("body_expires_at", n(expires_at.secs()));
+            encoding
+        }
+    };
+    set("body_encoding", s(encoding));
+}
+
+/// The shard of the `due` index an unfinished event is in.
+pub(super) fn due_shard(key: &EventKey) -> String {
+    let digest = Sha256::digest(key.to_string());
+    format!("{}#{}", key.source, u32::from(digest[0]) % DUE_SHARDS)
+}
+
+/// The shard of the `due` index that lists a source's failures.
+pub(super) fn failed_shard(source: &SourceName) -> String {
+    format!("failed#{source}")
+}
