@@ -1,1 +1,146 @@
+//! The ingress function: verify, store, enqueue, answer. It runs no business code.
+//!
+//! In the order of a delivery: [`route`] finds the producer, [`receive`] does what the protocol
+//! says, [`answer`] turns the outcome into what the producer's contract wants to hear. `main.rs`
+//! wires them to the Lambda runtime.
 
+pub mod answer;
+pub mod receive;
+pub mod route;
+
+use lambda_http::{Body, Request, RequestExt as _, Response};
+use shared::config::{Env, EnvError};
+use shared::inbox::{Controls, Inbox};
+use shared::metrics::Metrics;
+use shared::queue::Queues;
+use shared::secret::Secrets;
+use shared::signature::Raw;
+use shared::source::Sources;
+use shared::time::Clock;
+use std::convert::Infallible;
+use std::time::Duration;
+use tracing::Instrument as _;
+
+use crate::answer::answer;
+
+/// What the function is told by its environment.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `INBOX_TABLE`.
+    pub inbox_table: String,
+    /// `QUEUE_URL`: the standard queue.
+    pub queue_url: String,
+    /// `FIFO_QUEUE_URL`.
+    pub fifo_queue_url: String,
+    /// `SECRETS_PREFIX`: the secret of a source is `<prefix>/<source>`.
+    pub secrets_prefix: String,
+    /// `RETENTION_DAYS`: how long a finished event is remembered.
+    pub retention: Duration,
+}
+
+impl Settings {
+    /// Reads the environment.
+    ///
+    /// # Errors
+    /// Names every variable that is missing.
+    pub fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, EnvError> {
+        let mut env = Env::new(lookup);
+        let settings = Self {
+            inbox_table: env.text("INBOX_TABLE", "the inbox table's name"),
+            queue_url: env.text("QUEUE_URL", "the standard queue's URL"),
+            fifo_queue_url: env.text("FIFO_QUEUE_URL", "the FIFO queue's URL"),
+            secrets_prefix: env.text("SECRETS_PREFIX", "what comes before /<source> in secret ids"),
+            retention: env.retention(),
+        };
+        env.finish().map(|()| settings)
+    }
+}
+
+/// The function, wired to its services.
+#[derive(Debug)]
+pub struct Ingress {
+    sources: Sources,
+    inbox: Inbox,
+    queues: Queues,
+    secrets: Secrets,
+    controls: Controls,
+    metrics: Metrics,
+    clock: Clock,
+}
+
+impl Ingress {
+    /// Wires the function; calls nothing.
+    pub fn new(
+        settings: &Settings,
+        sources: Sources,
+        clients: &shared::aws::Clients,
+        metrics: Metrics,
+        clock: Clock,
+    ) -> Self {
+        let inbox =
+            Inbox::new(clients.dynamodb.clone(), &settings.inbox_table, settings.retention);
+        let queues = Queues::new(clients.sqs.clone(), &settings.queue_url, &settings.fifo_queue_url);
+        let secrets = Secrets::new(clients.secrets.clone(), &settings.secrets_prefix, &sources);
+        let controls = Controls::new(inbox.clone());
+        Self { sources, inbox, queues, secrets, controls, metrics, clock }
+    }
+
+    /// Opens the connections and loads the secrets, all at once and bounded, while init still runs
+    /// at full CPU. What does not work now is done by the first delivery.
+    pub async fn warm_up(&self) {
+        const WARM_UP: Duration = Duration::from_secs(3);
+        let now = self.clock.now();
+        let secrets = self.sources.iter().map(|profile| self.secrets.of(profile, now));
+        let all = async {
+            let (inbox, queues, secrets) = tokio::join!(
+                self.inbox.warm_up(),
+                self.queues.warm_up(),
+                futures_util::future::join_all(secrets)
+            );
+            for fault in [inbox.err(), queues.err()].into_iter().flatten() {
+                tracing::warn!(%fault, "connection not opened in advance");
+            }
+            for fault in secrets.into_iter().filter_map(Result::err) {
+                tracing::warn!(%fault, "secret not loaded in advance");
+            }
+        };
+        if tokio::time::timeout(WARM_UP, all).await.is_err() {
+            tracing::warn!("warm-up not finished in time");
+        }
+    }
+
+    /// Answers one HTTP event.
+    ///
+    /// # Errors
+    /// None: every outcome has an answer.
+    pub async fn respond(&self, request: Request) -> Result<Response<Body>, Infallible> {
+        let id = request.lambda_context_ref().map(|context| context.request_id.clone());
+        let span = tracing::info_span!("invocation", request_id = id.unwrap_or_default());
+        async {
+            let began = self.clock.now();
+            let target = route::route(&self.sources, &request);
+            let profile = target.as_ref().ok().copied();
+            let raw = raw(request);
+            let outcome = match target {
+                Ok(profile) => Box::pin(self.receive(profile, &raw, began)).await,
+                Err(outcome) => outcome,
+            };
+            let answer = answer(&outcome, profile.map(|profile| &profile.contract));
+            self.tell(profile, &outcome, &answer, began);
+            Ok(answer.into_response())
+        }
+        .instrument(span)
+        .await
+    }
+}
+
+/// The transport's base64 is undone by `lambda_http`; the bytes are moved, not copied.
+fn raw(request: Request) -> Raw {
+    let (parts, body) = request.into_parts();
+    let body = match body {
+        Body::Text(text) => text.into(),
+        Body::Binary(bytes) => bytes.into(),
+        _ => bytes::Bytes::new(),
+    };
+    Raw { headers: parts.headers, body }
+}

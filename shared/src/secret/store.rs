@@ -21,6 +21,10 @@ pub enum SecretsFault {
     /// The stored value holds no usable secret.
     #[error("secret of the source: {0}")]
     Malformed(#[from] SecretSetError),
+    /// None of the secrets made the signature, but one that is stored cannot be decoded: it might
+    /// have.
+    #[error("one of the source's two secrets cannot be decoded")]
+    Incomplete,
 }
 
 /// Secrets of one source, and when the store gave them.

@@ -1,0 +1,88 @@
+//! From an HTTP event to the producer it is for.
+
+use lambda_http::request::RequestContext;
+use lambda_http::{Body, Request, RequestExt as _};
+use shared::limits::BODY_BYTES_MAX;
+use shared::source::{Profile, Sources};
+
+use crate::receive::Outcome;
+
+const PREFIX: &str = "/webhooks/";
+
+/// Finds the producer, and refuses what no producer sends.
+///
+/// # Errors
+/// The outcome: unknown source, wrong method, too large, or a source that is gone.
+pub fn route<'s>(sources: &'s Sources, request: &Request) -> Result<&'s Profile, Outcome> {
+    let context = request.request_context_ref();
+    let name = source_name(request.raw_http_path(), context.and_then(stage));
+    let profile = name.and_then(|name| sources.get(name)).ok_or(Outcome::UnknownSource)?;
+    if request.method() != lambda_http::http::Method::POST {
+        return Err(Outcome::WrongMethod);
+    }
+    if profile.contract.gone {
+        return Err(Outcome::Gone);
+    }
+    if body_bytes(request.body()) > BODY_BYTES_MAX {
+        return Err(Outcome::TooLarge);
+    }
+    Ok(profile)
+}
+
+/// `<source>` of `/webhooks/<source>`. HTTP APIs put a named stage in front of the path, other doors
+/// leave it out, and a stage may itself be called `webhooks`: the path is read as it is first, then
+/// without the stage.
+fn source_name<'p>(path: &'p str, stage: Option<&str>) -> Option<&'p str> {
+    let direct = |path: &'p str| {
+        let name = path.strip_prefix(PREFIX)?;
+        let name = name.strip_suffix('/').unwrap_or(name);
+        (!name.is_empty() && !name.contains('/')).then_some(name)
+    };
+    direct(path).or_else(|| {
+        let rest = path.strip_prefix('/')?.strip_prefix(stage?)?;
+        direct(rest)
+    })
+}
+
+fn stage(context: &RequestContext) -> Option<&str> {
+    match context {
+        RequestContext::ApiGatewayV2(context) => context.stage.as_deref(),
+        _ => None,
+    }
+}
+
+fn body_bytes(body: &Body) -> usize {
+    match body {
+        Body::Text(text) => text.len(),
+        Body::Binary(bytes) => bytes.len(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_source_is_found_with_and_without_a_stage() {
+        for (path, stage, name) in [
+            ("/webhooks/kudos", None, Some("kudos")),
+            ("/webhooks/kudos", Some("$default"), Some("kudos")),
+            ("/prod/webhooks/kudos", Some("prod"), Some("kudos")),
+            ("/webhooks/kudos", Some("prod"), Some("kudos")),
+            ("/webhooks/webhooks/kudos", Some("webhooks"), Some("kudos")),
+            ("/webhooks/kudos", Some("webhooks"), Some("kudos")),
+            ("/webhooks/kudos/", None, Some("kudos")),
+            ("/prod/webhooks/kudos", None, None),
+            ("/prodigal/webhooks/kudos", Some("prod"), None),
+            ("/webhooks/", None, None),
+            ("/webhooks", None, None),
+            ("/webhooks/a/b", None, None),
+            ("/", None, None),
+            ("", None, None),
+            ("/WEBHOOKS/kudos", None, None),
+        ] {
+            assert_eq!(source_name(path, stage), name, "{path} {stage:?}");
+        }
+    }
+}
