@@ -195,9 +195,12 @@ impl<'r> Parts<'r> {
             IdRule::Digest => None,
         };
         let wanted = [id, Some(&event.event_type), event.time.as_ref()];
-        let paths: Vec<&[String]> = wanted.iter().map(|field| path(*field)).collect();
+        let paths = wanted.map(path);
+        // The payload is looked for only so that one that is there twice is noticed here.
+        let payload = event.payload.as_slice();
         // A place that is not in the body has an empty path, and an empty path finds nothing.
-        let in_body: Vec<&[String]> = paths.iter().copied().filter(|p| !p.is_empty()).collect();
+        let in_body = paths.into_iter().chain([payload]).filter(|p| !p.is_empty());
+        let in_body: Vec<&[String]> = in_body.collect();
         let mut found = envelope::fields(&raw.body, &in_body)?.into_iter();
         let [id, event_type, time] =
             [0, 1, 2].map(|i| if paths[i].is_empty() { None } else { found.next().flatten() });

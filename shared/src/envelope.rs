@@ -60,7 +60,12 @@ pub fn time(value: &RawValue) -> Option<Timestamp> {
     if let Ok(secs) = value.get().parse::<u32>() {
         return Some(Timestamp::from_secs(i64::from(secs)));
     }
-    let time = DateTime::from_str(&text(value)?, Format::DateTimeWithOffset).ok()?;
+    rfc3339(&text(value)?)
+}
+
+/// An RFC 3339 time.
+pub fn rfc3339(text: &str) -> Option<Timestamp> {
+    let time = DateTime::from_str(text, Format::DateTimeWithOffset).ok()?;
     time.to_millis().ok().map(Timestamp::from_millis)
 }
 

@@ -17,6 +17,15 @@ pub fn to_stdout(level: Option<&str>) {
         .with_current_span(true)
         .with_span_list(false);
     tracing_subscriber::registry().with(filter(level)).with(json).init();
+    quiet_panics();
+}
+
+/// A panic's message may quote what was being handled; only its place reaches the log.
+pub fn quiet_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        tracing::error!(place, "panic");
+    }));
 }
 
 /// Our crates at `level`, all others at WARN.

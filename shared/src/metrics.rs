@@ -100,6 +100,8 @@ metrics! {
     OldestUnfinishedAge: "Seconds",
     /// Events kept as `failed`, by source.
     FailedRows: "Count",
+    /// Gauges of a source that are a lower bound: its shards were not read to the end, by source.
+    GaugesCapped: "Count",
     /// Items in the inbox table, as DynamoDB counts them every six hours.
     InboxSize: "Count",
     /// Events that the sweeper sent again, by source.

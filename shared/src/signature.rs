@@ -145,7 +145,7 @@ pub fn verify(
                 Part::Text(text) => mac.update(text.as_bytes()),
                 Part::Timestamp => mac.update(time.as_bytes()),
                 Part::Header(name) => {
-                    mac.update(header::value(&raw.headers, name).ok()?.as_bytes())
+                    mac.update(header::value(&raw.headers, name).ok()?.as_bytes());
                 }
                 Part::Body => mac.update(&raw.body),
             }

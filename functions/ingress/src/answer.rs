@@ -4,9 +4,9 @@ use lambda_http::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use lambda_http::http::{HeaderValue, StatusCode};
 use lambda_http::{Body, Response};
 use shared::fault::Fault;
+use shared::inbox::ErrorKind;
 use shared::inbox::What;
 use shared::inbox::decide::Duplicate;
-use shared::inbox::ErrorKind;
 use shared::limits;
 use shared::source::Contract;
 

@@ -26,8 +26,7 @@ fn faults() -> Vec<Outcome> {
 
 fn durable() -> Vec<Outcome> {
     let kinds = [ErrorKind::BeyondMemory, ErrorKind::Unsendable];
-    let duplicates =
-        [Duplicate::Ours, Duplicate::Resend, Duplicate::Rerun, Duplicate::Settled];
+    let duplicates = [Duplicate::Ours, Duplicate::Resend, Duplicate::Rerun, Duplicate::Settled];
     let mut all = vec![accepted(What::Stored), accepted(What::Ignored)];
     all.extend(kinds.map(|kind| accepted(What::Parked(kind))));
     all.extend(duplicates.map(|duplicate| accepted(What::Duplicate(duplicate))));

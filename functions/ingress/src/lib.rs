@@ -77,9 +77,9 @@ impl Ingress {
         metrics: Metrics,
         clock: Clock,
     ) -> Self {
-        let inbox =
-            Inbox::new(clients.dynamodb.clone(), &settings.inbox_table, settings.retention);
-        let queues = Queues::new(clients.sqs.clone(), &settings.queue_url, &settings.fifo_queue_url);
+        let inbox = Inbox::new(clients.dynamodb.clone(), &settings.inbox_table, settings.retention);
+        let queues =
+            Queues::new(clients.sqs.clone(), &settings.queue_url, &settings.fifo_queue_url);
         let secrets = Secrets::new(clients.secrets.clone(), &settings.secrets_prefix, &sources);
         let controls = Controls::new(inbox.clone());
         Self { sources, inbox, queues, secrets, controls, metrics, clock }

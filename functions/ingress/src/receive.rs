@@ -59,7 +59,7 @@ impl Ingress {
         };
         let used = self.controls.used(&profile.name, &delivery.made_by().signed_by, now);
         let rest = async { tokio::join!(self.send(&delivery, accepted, now), used) };
-        if timeout_at(budget, rest).await.is_err() {
+        if timeout_at(budget, Box::pin(rest)).await.is_err() {
             tracing::warn!(key = %delivery.key(), "no time left to send; the sweeper will");
             self.count(profile, Metric::SendFailed, now);
         }

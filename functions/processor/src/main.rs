@@ -1,1 +1,32 @@
-fn main() {}
+//! Wires the processor to the Lambda runtime.
+
+use aws_lambda_events::event::sqs::SqsEvent;
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use processor::{Processor, Settings, handlers};
+use shared::aws::{CallBudget, Clients};
+use shared::metrics::Metrics;
+use shared::source::Sources;
+use shared::time::{Clock, Timestamp};
+use tracing::Instrument as _;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    shared::logs::to_stdout(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
+    let settings = Settings::read(&|name| std::env::var(name).ok())?;
+    let sources = Sources::builtin()?;
+    let handlers = handlers::all().finish(&sources)?;
+    let clients = Clients::from_env(CallBudget::BACKGROUND).await;
+    let metrics = Metrics::stdout(&settings.inbox_table);
+    let clock = Clock::system();
+    let processor = Processor::new(&settings, sources, handlers, &clients, metrics, clock)?;
+    processor.warm_up().await;
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<SqsEvent>| {
+        let deadline = i64::try_from(event.context.deadline).unwrap_or(i64::MAX);
+        let deadline = Timestamp::from_millis(deadline);
+        let id = event.context.request_id;
+        let span = tracing::info_span!("invocation", request_id = id);
+        let processed = processor.process(event.payload, deadline).instrument(span).await;
+        processed.map_err(Error::from)
+    }))
+    .await
+}

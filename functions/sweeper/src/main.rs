@@ -1,1 +1,27 @@
-fn main() {}
+//! Wires the sweeper to the Lambda runtime.
+
+use lambda_runtime::{Error, LambdaEvent, service_fn};
+use serde_json::Value;
+use shared::aws::{CallBudget, Clients};
+use shared::metrics::Metrics;
+use shared::source::Sources;
+use shared::time::{Clock, Timestamp};
+use sweeper::{Settings, Sweeper};
+use tracing::Instrument as _;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    shared::logs::to_stdout(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
+    let settings = Settings::read(&|name| std::env::var(name).ok())?;
+    let sources = Sources::builtin()?;
+    let clients = Clients::from_env(CallBudget::BACKGROUND).await;
+    let metrics = Metrics::stdout(&settings.inbox_table);
+    let sweeper = Sweeper::new(&settings, sources, &clients, metrics, Clock::system());
+    lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| {
+        let deadline = i64::try_from(event.context.deadline).unwrap_or(i64::MAX);
+        let deadline = Timestamp::from_millis(deadline);
+        let span = tracing::info_span!("invocation", request_id = event.context.request_id);
+        sweeper.sweep(deadline).instrument(span).await.map(drop).map_err(Error::from)
+    }))
+    .await
+}

@@ -54,6 +54,7 @@ fn a_delivery_without_a_usable_id_is_keyed_by_its_digest() {
         (r#""event_id":5,"#, Unusable::UnfitId(NameError::Character)),
         (r#""event_id":"evt_\udc00","#, Unusable::UnfitId(NameError::Character)),
         (r#""event_id":"a\u0000","#, Unusable::UnfitId(NameError::Character)),
+        (r#""event_id":"a","data":1,"data":2,"#, Unusable::Body(NotAnEnvelope::FieldTwice)),
         (r#""event_id":"a","event_id":"a","#, Unusable::Body(NotAnEnvelope::FieldTwice)),
     ] {
         let (key, content) = kudos(&format!(r#"{{{id}"event_type":"a.b"}}"#));

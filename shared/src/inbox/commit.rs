@@ -37,8 +37,10 @@ pub enum Fenced {
 /// What a transaction of effects did.
 #[derive(Debug)]
 pub enum Commit {
-    /// All of it happened, or none of it because the lease was lost.
-    Fenced(Fenced),
+    /// All of it happened.
+    Done(Box<Claim>),
+    /// None of it, because the lease was no longer ours; the row's status now.
+    Lost(Option<Status>),
     /// An effect's own condition refused; nothing happened, and the claim is still held.
     Refused(Box<Claim>, OnRefused),
     /// It could not be done now; nothing is known to have happened, and the claim is given back.
@@ -56,7 +58,7 @@ impl Inbox {
             .transact_items(TransactWriteItem::builder().update(fence).build())
             .set_transact_items(Some(items));
         let error = match call.send().await {
-            Ok(_) => return Commit::Fenced(Fenced::Done),
+            Ok(_) => return Commit::Done(claim),
             Err(error) => error,
         };
         match error.as_service_error() {
@@ -199,7 +201,7 @@ fn why_cancelled(
     let code = |reason: &CancellationReason| reason.code().unwrap_or("None").to_owned();
     let refused = |reason: &&CancellationReason| code(reason) == "ConditionalCheckFailed";
     if let Some(fence) = reasons.first().filter(refused) {
-        return Commit::Fenced(Fenced::Lost(fence.item().and_then(status)));
+        return Commit::Lost(fence.item().and_then(status));
     }
     let other = reasons
         .iter()

@@ -82,7 +82,7 @@ impl<'a> Section<'a> {
     }
 
     /// A table that must be there.
-    pub(super) fn section(&self, key: &'static str) -> Option<Section<'a>> {
+    pub(super) fn section(&self, key: &'static str) -> Option<Self> {
         if !self.table.contains_key(key) {
             self.mistake(format!("[{}.{key}] is missing", self.path));
         }
@@ -90,7 +90,7 @@ impl<'a> Section<'a> {
     }
 
     /// A table that may be there.
-    pub(super) fn optional_section(&self, key: &'static str) -> Option<Section<'a>> {
+    pub(super) fn optional_section(&self, key: &'static str) -> Option<Self> {
         let value = self.ask(key)?;
         let Some(table) = value.get_ref().as_table() else {
             self.mistake_at(key, "must be a table".into());
