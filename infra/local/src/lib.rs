@@ -2,10 +2,16 @@
 //! and the event source mapping. For local use and for tests; nothing here runs in AWS.
 
 pub mod apiera;
+pub mod cloud;
+pub mod console;
 pub mod engines;
 pub mod front;
+pub mod functions;
 pub mod mapping;
 pub mod provision;
+pub mod run;
+pub mod samples;
+pub mod stack;
 pub mod template;
 
 mod serving;

@@ -20,8 +20,8 @@ pub enum Delete {
 /// or that names a message which was not in the batch, is full failure: deleting on a guess would
 /// lose a message, and a second delivery loses nothing.
 ///
-/// In a FIFO queue, the records behind a failed one of the same group fail with it, whether the
-/// function named them or not.
+/// On a FIFO queue nothing is added: Lambda deletes whatever the function did not name, so it is the
+/// function that keeps a group's order, by naming what is behind a failed record.
 #[must_use]
 pub fn outcome(records: &[Value], response: &Value) -> Delete {
     let failures = match response {
@@ -34,7 +34,11 @@ pub fn outcome(records: &[Value], response: &Value) -> Delete {
     match failures {
         Value::Null => all(records),
         Value::Array(failures) => match failed_ids(records, failures) {
-            Ok(failed) => Delete::Records(succeeded(records, &failed)),
+            Ok(failed) => {
+                let succeeded = |record: &Value| !id(record).is_some_and(|id| failed.contains(id));
+                let all = records.iter().enumerate();
+                Delete::Records(all.filter(|(_, r)| succeeded(r)).map(|(index, _)| index).collect())
+            }
             Err(reason) => Delete::Nothing(reason),
         },
         Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
@@ -59,38 +63,8 @@ fn failed_ids<'a>(records: &[Value], failures: &'a [Value]) -> Result<HashSet<&'
         .collect()
 }
 
-fn succeeded(records: &[Value], failed: &HashSet<&str>) -> Vec<usize> {
-    let mut stopped: HashSet<&str> = HashSet::new();
-    let mut succeeded = Vec::new();
-    for (index, record) in records.iter().enumerate() {
-        let group = group(record);
-        if id(record).is_some_and(|id| failed.contains(id)) {
-            stopped.extend(group);
-        } else if group.is_some_and(|group| stopped.contains(group)) {
-            // Lambda itself would delete this one: the function has to name it, or its order is
-            // lost there.
-            tracing::warn!(
-                message_id = id(record),
-                group,
-                "a record behind a failed one of its group was not reported as failed"
-            );
-        } else {
-            succeeded.push(index);
-        }
-    }
-    succeeded
-}
-
 fn id(record: &Value) -> Option<&str> {
     record["messageId"].as_str()
-}
-
-/// The FIFO group; a group on a standard queue is only a hint for fairness and orders nothing.
-fn group(record: &Value) -> Option<&str> {
-    record["eventSourceARN"]
-        .as_str()
-        .filter(|arn| arn.ends_with(".fifo"))
-        .and_then(|_| record["attributes"]["MessageGroupId"].as_str())
 }
 
 #[cfg(test)]
@@ -99,16 +73,8 @@ mod tests {
 
     use super::*;
 
-    /// Records `a`, `b`, … of the given groups.
-    fn records(queue: &str, groups: &[&str]) -> Vec<Value> {
-        let records = groups.iter().zip(["a", "b", "c", "d", "e"]).map(|(group, id)| {
-            json!({
-                "messageId": id,
-                "eventSourceARN": format!("arn:aws:sqs:us-east-1:1:{queue}"),
-                "attributes": {"MessageGroupId": group},
-            })
-        });
-        records.collect()
+    fn records(ids: &[&str]) -> Vec<Value> {
+        ids.iter().map(|id| json!({"messageId": id})).collect()
     }
 
     fn failures(ids: &[&str]) -> Value {
@@ -118,7 +84,7 @@ mod tests {
 
     #[test]
     fn full_success() {
-        let records = records("q", &["", ""]);
+        let records = records(&["a", "b"]);
         for response in [
             json!(null),
             json!({}),
@@ -132,7 +98,7 @@ mod tests {
 
     #[test]
     fn full_failure() {
-        let records = records("q", &["", ""]);
+        let records = records(&["a", "b"]);
         for response in [
             json!("ok"),
             json!(1),
@@ -153,18 +119,11 @@ mod tests {
 
     #[test]
     fn partial_failure() {
-        for (queue, groups, failed, deleted) in [
-            ("q", ["x", "x", "x", "x"], &["b"][..], &[0, 2, 3][..]),
-            ("q", ["x", "x", "x", "x"], &["a", "b", "c", "d"], &[]),
-            ("q", ["x", "x", "x", "x"], &["d", "d"], &[0, 1, 2]),
-            ("q.fifo", ["x", "x", "x", "x"], &["b"], &[0]),
-            ("q.fifo", ["x", "y", "x", "y"], &["a"], &[1, 3]),
-            ("q.fifo", ["x", "y", "x", "y"], &["d"], &[0, 1, 2]),
-            ("q.fifo", ["x", "y", "x", "y"], &["a", "b"], &[]),
-            ("q.fifo", ["x", "y", "x", "y"], &["a", "c"], &[1, 3]),
-        ] {
-            let delete = outcome(&records(queue, &groups), &failures(failed));
-            assert_eq!(delete, Delete::Records(deleted.to_vec()), "{queue} {failed:?}");
+        for (failed, deleted) in
+            [(&["b"][..], &[0, 2, 3][..]), (&["a", "b", "c", "d"], &[]), (&["d", "d"], &[0, 1, 2])]
+        {
+            let delete = outcome(&records(&["a", "b", "c", "d"]), &failures(failed));
+            assert_eq!(delete, Delete::Records(deleted.to_vec()), "{failed:?}");
         }
     }
 }
