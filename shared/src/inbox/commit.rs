@@ -51,12 +51,11 @@ impl Inbox {
     /// The effects and the row's end, in one transaction: either both happen or neither.
     pub async fn commit(&self, claim: Box<Claim>, effects: Effects, now: Timestamp) -> Commit {
         let fence = self.finish_update(&claim, now);
-        let (items, meanings) = effects.into_parts();
-        let call = self
-            .dynamodb
-            .transact_write_items()
-            .transact_items(TransactWriteItem::builder().update(fence).build())
-            .set_transact_items(Some(items));
+        let (effects, meanings) = effects.into_parts();
+        // The fence is first: its refusal is read before any effect's.
+        let fence = TransactWriteItem::builder().update(fence).build();
+        let items = [fence].into_iter().chain(effects).collect();
+        let call = self.dynamodb.transact_write_items().set_transact_items(Some(items));
         let error = match call.send().await {
             Ok(_) => return Commit::Done(claim),
             Err(error) => error,

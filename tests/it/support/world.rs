@@ -16,7 +16,7 @@ use shared::aws::{CallBudget, Clients};
 use shared::metrics::Metrics;
 use shared::source::Sources;
 
-use super::{Delivery, Faulty, eventually};
+use super::{Delivery, Faulty, eventually, log};
 
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
@@ -60,6 +60,7 @@ impl World {
         apiera: Options,
         change: impl FnOnce(&Cloud, Parts) -> Parts,
     ) -> Self {
+        log();
         let sources = Sources::builtin().unwrap();
         let cloud = Cloud::start(data, &sources, apiera).await.unwrap();
         let metrics = Arc::new(Mutex::new(vec![]));

@@ -1,0 +1,3 @@
+//! Scratch root.
+#![allow(dead_code, unused_imports, reason = "scratch")]
+mod support;
