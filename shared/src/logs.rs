@@ -1,5 +1,8 @@
 //! Logs: JSON lines on stdout, and which crates may speak how loudly.
 
+use std::error::Error;
+use std::process::ExitCode;
+
 use tracing::Level;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -18,6 +21,13 @@ pub fn to_stdout(level: Option<&str>) {
         .with_span_list(false);
     tracing_subscriber::registry().with(filter(level)).with(json).init();
     quiet_panics();
+}
+
+/// A function's exit code; why it could not start goes to the log in full.
+pub fn exit(ended: Result<(), Box<dyn Error + Send + Sync>>) -> ExitCode {
+    let Err(error) = ended else { return ExitCode::SUCCESS };
+    tracing::error!(%error, "the function cannot run");
+    ExitCode::FAILURE
 }
 
 /// A panic's message may quote what was being handled; only its place reaches the log.

@@ -38,6 +38,7 @@ pub fn answer(outcome: &Outcome, contract: Option<&Contract>) -> Answer {
         Outcome::Refused(_) => (StatusCode::UNAUTHORIZED, false),
         Outcome::UnknownSource => (StatusCode::NOT_FOUND, false),
         Outcome::WrongMethod => (StatusCode::METHOD_NOT_ALLOWED, false),
+        Outcome::Undecodable => (StatusCode::BAD_REQUEST, false),
         Outcome::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, false),
         Outcome::Gone => (StatusCode::GONE, false),
         Outcome::Fault(Fault::Throttled { .. }) => (StatusCode::TOO_MANY_REQUESTS, true),
@@ -51,7 +52,7 @@ impl Answer {
     pub fn into_response(self) -> Response<Body> {
         let text = match self.status.as_u16() {
             200..=299 => r#"{"received":true}"#,
-            400 => r#"{"error":"authentic, but not an event that can be used"}"#,
+            400 => r#"{"error":"not an event that can be used"}"#,
             401 => r#"{"error":"signature refused"}"#,
             404 => r#"{"error":"no such source"}"#,
             405 => r#"{"error":"use POST"}"#,

@@ -61,6 +61,7 @@ fn every_outcome_has_the_answer_that_each_producer_needs() {
             (Outcome::Refused(Refusal::Malformed("")), 401),
             (Outcome::UnknownSource, 404),
             (Outcome::WrongMethod, 405),
+            (Outcome::Undecodable, 400),
             (Outcome::TooLarge, 413),
             (Outcome::Gone, 410),
         ] {

@@ -1,14 +1,15 @@
 //! The ingress function: verify, store, enqueue, answer. It runs no business code.
 //!
-//! In the order of a delivery: [`route`] finds the producer, [`receive`] does what the protocol
+//! In the order of a delivery: [`event`] reads it from what Lambda gives, [`route`] finds the producer, [`receive`] does what the protocol
 //! says, [`answer`] turns the outcome into what the producer's contract wants to hear. `main.rs`
 //! wires them to the Lambda runtime.
 
 pub mod answer;
+pub mod event;
 pub mod receive;
 pub mod route;
 
-use lambda_http::{Body, Request, RequestExt as _, Response};
+use lambda_http::{Body, LambdaEvent, Request, Response};
 use shared::config::{Env, EnvError};
 use shared::inbox::{Controls, Inbox};
 use shared::metrics::Metrics;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use tracing::Instrument as _;
 
 use crate::answer::answer;
+use crate::event::{HttpAnswer, HttpEvent};
 
 /// What the function is told by its environment.
 #[derive(Clone, Debug)]
@@ -109,32 +111,33 @@ impl Ingress {
         }
     }
 
-    /// Answers one HTTP event.
+    /// Answers one invocation.
     ///
     /// # Errors
     /// None: every outcome has an answer.
-    pub async fn respond(&self, request: Request) -> Result<Response<Body>, Infallible> {
-        let id = request.lambda_context_ref().map(|context| context.request_id.clone());
-        let span = tracing::info_span!("invocation", request_id = id.unwrap_or_default());
-        async {
-            let began = self.clock.now();
-            let target = route::route(&self.sources, &request);
-            let profile = target.as_ref().ok().copied();
-            let raw = raw(request);
-            let outcome = match target {
-                Ok(profile) => Box::pin(self.receive(profile, &raw, began)).await,
-                Err(outcome) => outcome,
-            };
-            let answer = answer(&outcome, profile.map(|profile| &profile.contract));
-            self.tell(profile, &outcome, &answer, began);
-            Ok(answer.into_response())
-        }
-        .instrument(span)
-        .await
+    pub async fn invoke(&self, event: LambdaEvent<HttpEvent>) -> Result<HttpAnswer, Infallible> {
+        let LambdaEvent { payload: HttpEvent { request, shape }, context } = event;
+        let span = tracing::info_span!("invocation", request_id = context.request_id);
+        let response = Box::pin(self.respond(request)).instrument(span).await;
+        Ok(HttpAnswer::of(response, shape))
+    }
+
+    async fn respond(&self, request: Request) -> Response<Body> {
+        let began = self.clock.now();
+        let target = route::route(&self.sources, &request);
+        let profile = target.as_ref().ok().copied();
+        let raw = raw(request);
+        let outcome = match target {
+            Ok(profile) => self.receive(profile, &raw, began).await,
+            Err(outcome) => outcome,
+        };
+        let answer = answer(&outcome, profile.map(|profile| &profile.contract));
+        self.tell(profile, &outcome, &answer, began);
+        answer.into_response()
     }
 }
 
-/// The transport's base64 is undone by `lambda_http`; the bytes are moved, not copied.
+/// The bytes are moved, not copied.
 fn raw(request: Request) -> Raw {
     let (parts, body) = request.into_parts();
     let body = match body {

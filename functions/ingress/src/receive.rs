@@ -35,6 +35,8 @@ pub enum Outcome {
     UnknownSource,
     /// Not a POST.
     WrongMethod,
+    /// The transport says base64, and it is none.
+    Undecodable,
     /// More than Lambda takes.
     TooLarge,
     /// The profile says that this source is gone.

@@ -1,10 +1,11 @@
 //! From an HTTP event to the producer it is for.
 
-use lambda_http::request::RequestContext;
-use lambda_http::{Body, Request, RequestExt as _};
+use lambda_http::http::Method;
+use lambda_http::{Body, Request};
 use shared::limits::BODY_BYTES_MAX;
 use shared::source::{Profile, Sources};
 
+use crate::event::Target;
 use crate::receive::Outcome;
 
 const PREFIX: &str = "/webhooks/";
@@ -12,16 +13,19 @@ const PREFIX: &str = "/webhooks/";
 /// Finds the producer, and refuses what no producer sends.
 ///
 /// # Errors
-/// The outcome: unknown source, wrong method, too large, or a source that is gone.
+/// The outcome: unknown source, wrong method, a body too large or not known, a source that is gone.
 pub fn route<'s>(sources: &'s Sources, request: &Request) -> Result<&'s Profile, Outcome> {
-    let context = request.request_context_ref();
-    let name = source_name(request.raw_http_path(), context.and_then(stage));
+    let target = request.extensions().get::<Target>().ok_or(Outcome::UnknownSource)?;
+    let name = source_name(&target.path, target.stage.as_deref());
     let profile = name.and_then(|name| sources.get(name)).ok_or(Outcome::UnknownSource)?;
-    if request.method() != lambda_http::http::Method::POST {
+    if request.method() != Method::POST {
         return Err(Outcome::WrongMethod);
     }
     if profile.contract.gone {
         return Err(Outcome::Gone);
+    }
+    if target.undecodable {
+        return Err(Outcome::Undecodable);
     }
     if body_bytes(request.body()) > BODY_BYTES_MAX {
         return Err(Outcome::TooLarge);
@@ -42,13 +46,6 @@ fn source_name<'p>(path: &'p str, stage: Option<&str>) -> Option<&'p str> {
         let rest = path.strip_prefix('/')?.strip_prefix(stage?)?;
         direct(rest)
     })
-}
-
-fn stage(context: &RequestContext) -> Option<&str> {
-    match context {
-        RequestContext::ApiGatewayV2(context) => context.stage.as_deref(),
-        _ => None,
-    }
 }
 
 fn body_bytes(body: &Body) -> usize {

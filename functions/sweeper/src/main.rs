@@ -10,8 +10,12 @@ use sweeper::{Settings, Sweeper};
 use tracing::Instrument as _;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Error> {
+async fn main() -> std::process::ExitCode {
     shared::logs::to_stdout(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
+    shared::logs::exit(run().await)
+}
+
+async fn run() -> Result<(), Error> {
     let settings = Settings::read(&|name| std::env::var(name).ok())?;
     let sources = Sources::builtin()?;
     let clients = Clients::from_env(CallBudget::BACKGROUND).await;

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsEvent;
-use lambda_http::request::LambdaRequest;
-use lambda_http::{Adapter, Context, LambdaEvent, Service as _, service_fn};
+use lambda_http::{Context, LambdaEvent};
 use serde_json::Value;
 use shared::limits::{INGRESS_TIMEOUT, PROCESSOR_TIMEOUT, SWEEPER_TIMEOUT};
 use shared::time::{Clock, Timestamp};
 
 use ingress::Ingress;
+use ingress::event::HttpEvent;
 use processor::Processor;
 use sweeper::Sweeper;
 
@@ -103,11 +103,11 @@ impl Functions {
 
 impl Here {
     async fn ingress(&self, event: Value) -> Result<Value, String> {
-        let request: LambdaRequest =
-            serde_json::from_value(event).map_err(|error| error.to_string())?;
+        // Through text, as the runtime gets it.
+        let event: HttpEvent =
+            serde_json::from_str(&event.to_string()).map_err(|error| error.to_string())?;
         let context = self.context(INGRESS_TIMEOUT);
-        let service = service_fn(|request| self.ingress.respond(request));
-        let call = Adapter::from(service).call(LambdaEvent::new(request, context));
+        let call = self.ingress.invoke(LambdaEvent::new(event, context));
         let response = tokio::time::timeout(INGRESS_TIMEOUT, call).await;
         match response {
             Ok(Ok(response)) => serde_json::to_value(response).map_err(|error| error.to_string()),

@@ -75,13 +75,13 @@ impl Inbox {
         };
         match refused.item().map(Row::read) {
             Some(Ok(row)) => Ok(self.again(delivery, &row, &receipt, what, now).await),
-            // Something is under this key that is no row of ours. It is for an operator, and the
-            // producer cannot help: the delivery counts as a duplicate.
+            // Something is under this key that is no row of ours: the event is not stored, and only
+            // an operator can make room for it.
             other => {
-                let why = other.and_then(Result::err).map(|e| e.to_string());
-                tracing::error!(key = %delivery.key(), why, "row under this key is unreadable");
-                let what = What::Duplicate(Duplicate::Settled);
-                Ok(Accepted { what, send: false, body_differs: false })
+                let why = other.and_then(Result::err).map(|error| error.to_string());
+                tracing::error!(key = %delivery.key(), why, "what is under this key is no row");
+                let code = "another item is under this key".into();
+                Err(Fault::Refused { operation: "PutItem", code })
             }
         }
     }
