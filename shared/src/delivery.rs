@@ -6,6 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::envelope::{self, NotAnEnvelope};
 use crate::key::{EventId, EventKey, EventType, NameError};
+use crate::limits::HANDSHAKE_BYTES_MAX;
 use crate::secret::SecretSet;
 use crate::signature::{self, Match, Part, Raw, Refusal};
 use crate::source::{Field, IdRule, Profile};
@@ -46,12 +47,16 @@ impl<'r> Verified<'r> {
     /// no handler can use says why in its [`Content`].
     pub fn read(self) -> Delivery<'r> {
         let digest: [u8; 32] = Sha256::digest(&self.raw.body).into();
+        let handshake = handshake(self.profile, self.raw);
         let parts = Parts::find(self.profile, self.raw);
         let named = parts.as_ref().map_err(|e| Unusable::Body(*e)).and_then(|parts| {
             let event_type = parts.event_type()?;
             Ok((parts.id(&event_type, &digest)?, event_type))
         });
         let (id, content) = match named {
+            _ if handshake.is_some() => {
+                (EventId::of_digest(&digest), Content::Handshake(handshake.unwrap_or_default()))
+            }
             Ok((id, event_type)) => (id, Content::Event(event_type)),
             Err(why) => {
                 let seen = parts.as_ref().ok().and_then(|p| p.event_type().ok());
@@ -96,6 +101,8 @@ pub enum Content {
     Event(EventType),
     /// Nothing that a handler could use, with its type as far as it shows one.
     Unusable(Unusable, Option<EventType>),
+    /// A question, and what it wants to hear. Nothing to store.
+    Handshake(String),
 }
 
 /// Why an authentic delivery cannot be used.
@@ -143,6 +150,7 @@ impl<'r> Delivery<'r> {
         match &self.content {
             Content::Event(event_type) => Some(event_type),
             Content::Unusable(_, event_type) => event_type.as_ref(),
+            Content::Handshake(_) => None,
         }
     }
 
@@ -245,6 +253,15 @@ impl<'r> Parts<'r> {
         let delivery = self.headers.get(header).and_then(|v| v.to_str().ok()).map(str::trim);
         Some(EventId::of_delivery(delivery, digest))
     }
+}
+
+/// What a question wants to hear, if the delivery is one.
+fn handshake(profile: &Profile, raw: &Raw) -> Option<String> {
+    let rule = profile.event.handshake.as_ref()?;
+    let found = envelope::fields(&raw.body, &[&rule.field, &rule.echo]).ok()?;
+    let said = found.first().copied().flatten().and_then(envelope::text)?;
+    let echo = found.get(1).copied().flatten().and_then(envelope::text)?;
+    (said == rule.value && echo.len() <= HANDSHAKE_BYTES_MAX).then(|| echo.into_owned())
 }
 
 fn path(field: Option<&Field>) -> &[String] {

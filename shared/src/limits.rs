@@ -12,19 +12,21 @@ pub const ID_BYTES_MAX: usize = 256;
 pub const TYPE_BYTES_MAX: usize = 128;
 /// `last_error`: a JSON path or a class, never a payload.
 pub const ERROR_BYTES_MAX: usize = 256;
+/// The answer to a producer's question of a new endpoint.
+pub const HANDSHAKE_BYTES_MAX: usize = 1024;
 /// Signatures looked at in one header; a rotation needs two.
 pub const SIGNATURES_MAX: usize = 16;
 /// Active secrets of one source: the new one and the one it replaces.
 pub const SECRETS_MAX: usize = 2;
 
-/// From the first byte to our answer. Every producer waits longer than API Gateway does.
+/// From the first byte to our answer, or a second less than the producer waits if that is shorter.
 pub const INGRESS_BUDGET: Duration = Duration::from_secs(4);
 /// `Timeout` of the ingress function.
 pub const INGRESS_TIMEOUT: Duration = Duration::from_secs(5);
 /// `TimeoutInMillis` of the API's integration.
 pub const API_TIMEOUT: Duration = Duration::from_secs(6);
-/// The shortest time a producer may be configured with (Kudos waits 8 s).
-pub const PRODUCER_TIMEOUT_MIN: Duration = Duration::from_secs(8);
+/// What the strictest of the three producers waits (Kudos).
+pub const PRODUCER_TIMEOUT: Duration = Duration::from_secs(8);
 /// `Retry-After` of an answer that asks for another delivery.
 pub const RETRY_AFTER: Duration = Duration::from_secs(30);
 
@@ -130,7 +132,7 @@ const fn shorter(a: Duration, b: Duration) -> bool {
 const _: () = {
     assert!(shorter(INGRESS_BUDGET, INGRESS_TIMEOUT));
     assert!(shorter(INGRESS_TIMEOUT, API_TIMEOUT));
-    assert!(shorter(API_TIMEOUT, PRODUCER_TIMEOUT_MIN));
+    assert!(shorter(API_TIMEOUT, PRODUCER_TIMEOUT));
     assert!(
         2 * (HANDLER_TIMEOUT.as_secs() + COMMIT_BUDGET.as_secs()) <= PROCESSOR_TIMEOUT.as_secs()
     );

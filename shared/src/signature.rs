@@ -18,6 +18,9 @@ use crate::time::Timestamp;
 /// How a producer signs.
 #[derive(Clone, Debug)]
 pub struct Scheme {
+    /// Other names of the headers below: a delivery that has the first is read as if that were the
+    /// second (Svix writes `svix-id` or `webhook-id`).
+    pub aliases: Vec<(HeaderName, HeaderName)>,
     /// The header that carries the digests.
     pub header: HeaderName,
     /// How that header is written.
@@ -83,6 +86,21 @@ pub struct Raw {
     pub headers: HeaderMap,
     /// The body's bytes, base64 of the transport undone.
     pub body: Bytes,
+}
+
+impl Raw {
+    /// Gives aliased headers the names that the scheme knows.
+    pub fn rename(&mut self, scheme: &Scheme) {
+        for (alias, name) in &scheme.aliases {
+            let values: Vec<_> = self.headers.get_all(alias).iter().cloned().collect();
+            if !values.is_empty() {
+                self.headers.remove(name);
+            }
+            for value in values {
+                self.headers.append(name, value);
+            }
+        }
+    }
 }
 
 /// Which secret made the signature.

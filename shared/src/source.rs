@@ -5,7 +5,7 @@ mod profile;
 
 pub use self::parse::{Mistake, SourcesError};
 pub use self::profile::{
-    Attempt, Contract, EventRule, Field, IdRule, Ordering, Profile, Retries, TypePattern,
+    Attempt, Contract, EventRule, Field, Handshake, IdRule, Ordering, Profile, Retries, TypePattern,
 };
 
 /// The producers this inbox receives from.

@@ -14,12 +14,14 @@ use crate::receive::Outcome;
 
 /// What the producer gets to see: a status, and a fixed text for each. Producers keep answers and
 /// show them to people; nothing of ours is in them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
     /// The producer is asked to come again after [`limits::RETRY_AFTER`].
     pub retry: bool,
+    /// The producer's own text, which it wants to hear again.
+    pub echo: Option<String>,
 }
 
 /// The answer to an outcome. Two rules stand above every contract: a durable event is answered 2xx,
@@ -35,6 +37,7 @@ pub fn answer(outcome: &Outcome, contract: Option<&Contract>) -> Answer {
                 (StatusCode::OK, false)
             }
         },
+        Outcome::Handshake(_) => (StatusCode::OK, false),
         Outcome::Refused(_) => (StatusCode::UNAUTHORIZED, false),
         Outcome::UnknownSource => (StatusCode::NOT_FOUND, false),
         Outcome::WrongMethod => (StatusCode::METHOD_NOT_ALLOWED, false),
@@ -44,7 +47,11 @@ pub fn answer(outcome: &Outcome, contract: Option<&Contract>) -> Answer {
         Outcome::Fault(Fault::Throttled { .. }) => (StatusCode::TOO_MANY_REQUESTS, true),
         Outcome::Fault(_) | Outcome::NoSecret(_) => (StatusCode::SERVICE_UNAVAILABLE, true),
     };
-    Answer { status, retry }
+    let echo = match outcome {
+        Outcome::Handshake(echo) => Some(echo.clone()),
+        _ => None,
+    };
+    Answer { status, retry, echo }
 }
 
 impl Answer {
@@ -60,10 +67,11 @@ impl Answer {
             413 => r#"{"error":"body too large"}"#,
             _ => r#"{"error":"not stored, please deliver again"}"#,
         };
-        let mut response = Response::new(Body::from(text));
+        let kind = if self.echo.is_some() { "text/plain" } else { "application/json" };
+        let mut response = Response::new(self.echo.map_or_else(|| Body::from(text), Body::from));
         *response.status_mut() = self.status;
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         if self.retry {
             headers.insert(RETRY_AFTER, limits::RETRY_AFTER.as_secs().into());
         }

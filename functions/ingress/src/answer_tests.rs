@@ -55,6 +55,7 @@ fn every_outcome_has_the_answer_that_each_producer_needs() {
             assert_eq!(of(&accepted(what), contract), contract.unusable.as_u16());
         }
         for (outcome, status) in [
+            (Outcome::Handshake(String::new()), 200),
             (Outcome::Refused(Refusal::Mismatch), 401),
             (Outcome::Refused(Refusal::Missing), 401),
             (Outcome::Refused(Refusal::OutOfTolerance), 401),

@@ -126,9 +126,12 @@ impl Ingress {
         let began = self.clock.now();
         let target = route::route(&self.sources, &request);
         let profile = target.as_ref().ok().copied();
-        let raw = raw(request);
+        let mut raw = raw(request);
         let outcome = match target {
-            Ok(profile) => self.receive(profile, &raw, began).await,
+            Ok(profile) => {
+                raw.rename(&profile.scheme);
+                self.receive(profile, &raw, began).await
+            }
             Err(outcome) => outcome,
         };
         let answer = answer(&outcome, profile.map(|profile| &profile.contract));

@@ -3,11 +3,10 @@
 //! Nothing is read or written in DynamoDB before the signature holds. Once the row is durable the
 //! answer is 2xx, whatever happens to the send: the sweeper repeats it.
 
-use shared::delivery::{Delivery, Verified};
+use shared::delivery::{Content, Delivery, Verified};
 use shared::fault::Fault;
 use shared::inbox::decide::Duplicate;
 use shared::inbox::{Accepted, ErrorKind, What};
-use shared::limits::INGRESS_BUDGET;
 use shared::metrics::{Metric, Under};
 use shared::queue::{Pointer, SendFault};
 use shared::secret::SecretsFault;
@@ -25,6 +24,8 @@ use crate::answer::Answer;
 pub enum Outcome {
     /// It is durable.
     Accepted(Accepted),
+    /// A question of the producer's, and what it wants to hear.
+    Handshake(String),
     /// It is not believed.
     Refused(Refusal),
     /// There is no usable secret to verify it with.
@@ -44,9 +45,9 @@ pub enum Outcome {
 }
 
 impl Ingress {
-    /// Takes one delivery to `profile`, within [`INGRESS_BUDGET`].
+    /// Takes one delivery to `profile`, within the time that its producer leaves us.
     pub async fn receive(&self, profile: &Profile, raw: &Raw, now: Timestamp) -> Outcome {
-        let budget = Instant::now() + INGRESS_BUDGET;
+        let budget = Instant::now() + profile.answer_budget();
         let verified = timeout_at(budget, self.verify(profile, raw, now)).await;
         let verified = match verified {
             Ok(Ok(verified)) => verified,
@@ -54,6 +55,9 @@ impl Ingress {
             Err(_) => return Outcome::NoSecret(Fault::out_of_time("GetSecretValue").into()),
         };
         let delivery = verified.read();
+        if let Content::Handshake(echo) = delivery.content() {
+            return Outcome::Handshake(echo.clone());
+        }
         let accepted = match timeout_at(budget, self.inbox.accept(&delivery, now)).await {
             Ok(Ok(accepted)) => accepted,
             Ok(Err(fault)) => return Outcome::Fault(fault),

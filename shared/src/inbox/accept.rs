@@ -95,7 +95,7 @@ impl Inbox {
             Content::Event(_) if delivery.occurred_at().is_some_and(|then| then < forgotten) => {
                 What::Parked(ErrorKind::BeyondMemory)
             }
-            Content::Event(_) => What::Stored,
+            Content::Event(_) | Content::Handshake(_) => What::Stored,
         }
     }
 

@@ -11,6 +11,7 @@ fn scheme(source: &str) -> Scheme {
 
 fn prefix_scheme(header: &'static str, prefix: &str, encoding: Encoding) -> Scheme {
     Scheme {
+        aliases: vec![],
         header: HeaderName::from_static(header),
         form: Form::Prefix(prefix.into()),
         timestamp: None,

@@ -10,10 +10,9 @@ use toml::de::DeTable;
 
 use self::section::{Reader, Section};
 use super::profile::{
-    Attempt, Contract, EventRule, Field, IdRule, Ordering, Profile, Retries, TypePattern,
+    Attempt, Contract, EventRule, Field, Handshake, IdRule, Ordering, Profile, Retries, TypePattern,
 };
 use crate::key::SourceName;
-use crate::limits::PRODUCER_TIMEOUT_MIN;
 use crate::secret::SecretRule;
 use crate::signature::{Encoding, Form, Part, Scheme, TimestampAt};
 
@@ -48,15 +47,28 @@ pub(super) fn sources(text: &str) -> Result<Vec<Profile>, SourcesError> {
     let mut profiles = Vec::new();
     let root = Section::root(&reader, table.get_ref());
     if broken.is_empty() {
-        for section in root.sections() {
-            profiles.extend(profile(&section));
-            section.finish();
+        let presets = root.table("presets");
+        for section in root.sections().filter(|section| section.name() == "presets") {
+            // Each is read once for the sake of its mistakes.
+            section.sections().for_each(|preset| drop(preset.whole(profile)));
+        }
+        for section in root.sections().filter(|section| section.name() != "presets") {
+            let preset = section.optional("preset", |name| preset(presets, name));
+            profiles.extend(section.on(preset).whole(profile));
         }
         if profiles.is_empty() && reader.is_clean() {
             reader.mistake(0, "no producer: write a table like [kudos]".into());
         }
     }
     reader.finish().map(|()| profiles).map_err(SourcesError)
+}
+
+fn preset<'a>(presets: Option<&'a DeTable<'a>>, name: &str) -> Result<&'a DeTable<'a>, String> {
+    let found = presets.and_then(|presets| presets.get(name)?.get_ref().as_table());
+    found.ok_or_else(|| {
+        let known = presets.into_iter().flat_map(DeTable::keys).map(|key| key.get_ref().as_ref());
+        format!("no preset {name:?}; there are {}", known.collect::<Vec<&str>>().join(", "))
+    })
 }
 
 fn profile(section: &Section<'_>) -> Option<Profile> {
@@ -78,7 +90,7 @@ fn profile(section: &Section<'_>) -> Option<Profile> {
         contract: contract?,
         ordering: ordering?,
     };
-    if !profile.signs_id() && section.peek("event", "unsigned_id").is_none() {
+    if !profile.signs_id() && profile.event.unsigned_id.is_none() {
         section.mistake(
             "event.id is a header that signature.signed does not cover: anyone who holds one signed \
              body can replay it under new ids; sign it, use \"digest\", or accept the risk by \
@@ -91,7 +103,8 @@ fn profile(section: &Section<'_>) -> Option<Profile> {
 }
 
 fn scheme(s: &Section<'_>) -> Option<Scheme> {
-    let header = s.parsed("header", header);
+    let header = s.parsed("header", header_name);
+    let aliases = s.optional_section("aliases").map_or(vec![], |s| s.pairs(header_name));
     let form = s.word::<fn(String) -> Form>(
         "form",
         &[("tags", Form::Tags), ("versions", Form::Versions), ("prefix", Form::Prefix)],
@@ -104,6 +117,10 @@ fn scheme(s: &Section<'_>) -> Option<Scheme> {
     let tolerance =
         if timestamp.is_some() { s.number("tolerance_s", 1, 7 * 86_400) } else { Some(0) };
     let scheme = Scheme {
+        aliases: aliases
+            .into_iter()
+            .filter_map(|(from, to)| Some((from.parse().ok()?, to)))
+            .collect(),
         header: header?,
         form: form?(version?),
         timestamp,
@@ -141,9 +158,12 @@ fn event(s: &Section<'_>) -> Option<EventRule> {
     });
     let payload = s.optional("payload", |text| Ok(text.to_owned()));
     let attempt = s.optional_section("attempt").and_then(|s| s.whole(attempt));
-    let fallback_id = s.optional_section("fallback_id").map_or(vec![], |s| s.pairs(header));
-    let _ = s.optional("unsigned_id", |text| Ok(text.to_owned()));
+    let fallback_id = s.optional_section("fallback_id").map_or(vec![], |s| s.pairs(header_name));
+    let unsigned_id = s.optional("unsigned_id", |text| Ok(text.to_owned()));
+    let handshake = s.optional_section("handshake").and_then(|s| s.whole(handshake));
     Some(EventRule {
+        unsigned_id,
+        handshake,
         fallback_id,
         id_copy,
         time,
@@ -157,12 +177,21 @@ fn event(s: &Section<'_>) -> Option<EventRule> {
 }
 
 fn attempt(s: &Section<'_>) -> Option<Attempt> {
-    let (name, first) = (s.parsed("header", header), s.number("first", 0, 1));
+    let (name, first) = (s.parsed("header", header_name), s.number("first", 0, 1));
     Some(Attempt { header: name?, first: first? })
 }
 
+fn handshake(s: &Section<'_>) -> Option<Handshake> {
+    let path = |text: &str| match field(text)? {
+        Field::Body(path) => Ok(path),
+        Field::Header(_) => Err("must be body:field, so that it is signed".into()),
+    };
+    let (field, value, echo) = (s.parsed("field", path), s.text("value"), s.parsed("echo", path));
+    Some(Handshake { field: field?, value: value?, echo: echo? })
+}
+
 fn contract(s: &Section<'_>) -> Option<Contract> {
-    let seconds = s.number("timeout_s", 1, 3600);
+    let seconds = s.number("timeout_s", 2, 3600);
     let retries = Retries::parse(&s.list("retries"));
     if let Err(bad) = &retries {
         s.mistake_at("retries", format!("{bad:?} is no status like \"429\" or class like \"5xx\""));
@@ -170,13 +199,11 @@ fn contract(s: &Section<'_>) -> Option<Contract> {
     let unusable = s.number("unusable", 200, 499);
     let gone = s.flag("gone");
     let timeout = Duration::from_secs(u64::from(seconds?));
-    if timeout < PRODUCER_TIMEOUT_MIN {
-        let least = PRODUCER_TIMEOUT_MIN.as_secs();
-        s.mistake_at("timeout_s", format!("our own answer may take up to {least} s"));
-    }
     let retries = retries.ok()?;
-    if !retries.include(StatusCode::SERVICE_UNAVAILABLE) {
-        let why = "must include \"5xx\" or \"503\": that is our answer when we could not store";
+    let never = retries == Retries::default();
+    if !never && !retries.include(StatusCode::SERVICE_UNAVAILABLE) {
+        let why = "must include \"5xx\" or \"503\", our answer when we could not store \
+                   ([]: it never delivers again by itself)";
         s.mistake_at("retries", why.into());
     }
     let unusable = StatusCode::from_u16(u16::try_from(unusable?).ok()?).ok()?;
@@ -201,13 +228,13 @@ impl Retries {
     }
 }
 
-fn header(text: &str) -> Result<HeaderName, String> {
+fn header_name(text: &str) -> Result<HeaderName, String> {
     text.to_ascii_lowercase().parse().map_err(|_| format!("{text:?} is no header name"))
 }
 
 fn field(text: &str) -> Result<Field, String> {
     match text.split_once(':') {
-        Some(("header", name)) => header(name).map(Field::Header),
+        Some(("header", name)) => header_name(name).map(Field::Header),
         Some(("body", path)) if path.split('.').all(|name| !name.is_empty()) => {
             Ok(Field::Body(path.split('.').map(str::to_owned).collect()))
         }
@@ -218,7 +245,7 @@ fn field(text: &str) -> Result<Field, String> {
 fn timestamp_at(text: &str) -> Result<TimestampAt, String> {
     match text.split_once(':') {
         Some(("tag", tag)) if !tag.is_empty() => Ok(TimestampAt::Tag(tag.to_owned())),
-        Some(("header", name)) => header(name).map(TimestampAt::Header),
+        Some(("header", name)) => header_name(name).map(TimestampAt::Header),
         _ => Err(format!("{text:?} is neither \"tag:t\" nor \"header:name\"")),
     }
 }
@@ -233,7 +260,7 @@ fn template(text: &str) -> Result<Vec<Part>, String> {
         parts.push(match hole.split_once(':') {
             None if hole == "body" => Part::Body,
             None if hole == "timestamp" => Part::Timestamp,
-            Some(("header", name)) => Part::Header(header(name)?),
+            Some(("header", name)) => Part::Header(header_name(name)?),
             _ => {
                 return Err(format!("{{{hole}}} is none of {{body}}, {{timestamp}}, {{header:…}}"));
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::{HeaderName, StatusCode};
 
 use crate::key::{EventType, SourceName};
+use crate::limits::INGRESS_BUDGET;
 use crate::signature::Scheme;
 
 /// One table of `sources.toml`.
@@ -29,6 +30,10 @@ pub struct Profile {
 pub struct EventRule {
     /// The dedupe key.
     pub id: IdRule,
+    /// Why an id that no signature covers is accepted.
+    pub unsigned_id: Option<String>,
+    /// A question that is answered and not stored.
+    pub handshake: Option<Handshake>,
     /// A header that repeats the id; one that disagrees is counted.
     pub id_copy: Option<HeaderName>,
     /// The event type.
@@ -45,6 +50,18 @@ pub struct EventRule {
     pub types: Vec<String>,
     /// Types that are stored as `ignored` and never queued.
     pub ignored: Vec<TypePattern>,
+}
+
+/// A question a producer asks of a new endpoint (Slack's `url_verification`): an authentic delivery
+/// whose field has this value is answered with the text of another field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handshake {
+    /// The field that tells, from the top level down.
+    pub field: Vec<String>,
+    /// Its value.
+    pub value: String,
+    /// The field whose text is the answer.
+    pub echo: Vec<String>,
 }
 
 /// Where the dedupe key comes from.
@@ -140,6 +157,11 @@ impl TypePattern {
 }
 
 impl Profile {
+    /// How long our answer may take: a second less than the producer waits.
+    pub fn answer_budget(&self) -> Duration {
+        INGRESS_BUDGET.min(self.contract.timeout.saturating_sub(Duration::from_secs(1)))
+    }
+
     /// Whether events of this type are stored as `ignored`.
     pub fn ignores(&self, event_type: &EventType) -> bool {
         self.event.ignored.iter().any(|pattern| pattern.matches(event_type.as_str()))

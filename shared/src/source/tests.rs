@@ -35,7 +35,7 @@ type = "body:type"
 time = "header:date"
 attempt = { header = "x-attempt" }
 [Bad.contract]
-timeout_s = 3
+timeout_s = 1
 retries = ["408", "5x"]
 unusable = 410
 "#;
@@ -51,7 +51,7 @@ unusable = 410
         (14, "neither \"body:field\" nor"),
         (16, "so that it is signed"),
         (17, "Bad.event.attempt.first is missing"),
-        (19, "our own answer may take up to 8 s"),
+        (19, "must be a whole number from 2 to 3600"),
         (20, "\"5x\" is no status"),
     ] {
         assert!(
@@ -68,6 +68,7 @@ fn rules_between_keys_are_checked() {
         ("signed = \"{timestamp}.{body}\"", "signed = \"{body}\"", "go together"),
         ("signed = \"{timestamp}.{body}\"", "signed = \"{timestamp}\"", "must be signed, once"),
         ("retries = [\"429\", \"5xx\"]", "retries = [\"429\"]", "could not store"),
+        ("[kudos]", "[kudos]\npreset = \"strip\"", "no preset \"strip\"; there are github"),
         ("unusable = 400", "unusable = 410", "other than 410"),
         ("unusable = 400", "unusable = 302", "other than 410"),
         (

@@ -36,18 +36,31 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// One table. Keys that nobody asked for are mistakes, too.
+/// One table, on top of the table of a preset. Keys that nobody asked for are mistakes, too.
 pub(super) struct Section<'a> {
     reader: &'a Reader<'a>,
     path: String,
     at: usize,
     table: &'a DeTable<'a>,
+    preset: Option<&'a DeTable<'a>>,
     asked: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'a> Section<'a> {
     pub(super) fn root(reader: &'a Reader<'a>, table: &'a DeTable<'a>) -> Self {
-        Self { reader, path: String::new(), at: 0, table, asked: RefCell::default() }
+        let path = String::new();
+        Self { reader, path, at: 0, table, preset: None, asked: RefCell::default() }
+    }
+
+    /// The same table; what is not in it is taken from `preset`.
+    pub(super) fn on(self, preset: Option<&'a DeTable<'a>>) -> Self {
+        Self { preset, ..self }
+    }
+
+    /// The table below this one that is called `key`, as it stands.
+    pub(super) fn table(&self, key: &'static str) -> Option<&'a DeTable<'a>> {
+        self.asked.borrow_mut().insert(key);
+        self.table.get(key)?.get_ref().as_table()
     }
 
     /// The last part of the table's name.
@@ -62,7 +75,7 @@ impl<'a> Section<'a> {
 
     /// Notes a mistake at a key.
     pub(super) fn mistake_at(&self, key: &str, what: String) {
-        let at = self.table.get(key).map_or(self.at, |value| value.span().start);
+        let at = self.find(key).map_or(self.at, |value| value.span().start);
         self.reader.mistake(at, format!("{}.{key}: {what}", self.path));
     }
 
@@ -77,13 +90,13 @@ impl<'a> Section<'a> {
             };
             let path = key.get_ref().to_string();
             let asked = RefCell::default();
-            Some(Section { reader: self.reader, path, at, table, asked })
+            Some(Self { reader: self.reader, path, at, table, preset: None, asked })
         })
     }
 
     /// A table that must be there.
     pub(super) fn section(&self, key: &'static str) -> Option<Self> {
-        if !self.table.contains_key(key) {
+        if self.find(key).is_none() {
             self.mistake(format!("[{}.{key}] is missing", self.path));
         }
         self.optional_section(key)
@@ -97,7 +110,8 @@ impl<'a> Section<'a> {
             return None;
         };
         let (path, at) = (format!("{}.{key}", self.path), value.span().start);
-        Some(Section { reader: self.reader, path, at, table, asked: RefCell::default() })
+        let preset = self.preset.and_then(|preset| preset.get(key)?.get_ref().as_table());
+        Some(Self { reader: self.reader, path, at, table, preset, asked: RefCell::default() })
     }
 
     /// Reads this table with `read`, then refuses what is left in it.
@@ -117,11 +131,6 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A key of a table below this one, without asking for it.
-    pub(super) fn peek(&self, table: &str, key: &str) -> Option<&'a str> {
-        self.table.get(table)?.get_ref().as_table()?.get(key)?.get_ref().as_str()
-    }
-
     /// A text that must be there.
     pub(super) fn text(&self, key: &'static str) -> Option<String> {
         self.parsed(key, |text| Ok(text.to_owned()))
@@ -133,8 +142,7 @@ impl<'a> Section<'a> {
         key: &'static str,
         parse: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
-        if !self.table.contains_key(key) {
-            self.asked.borrow_mut().insert(key);
+        if self.ask(key).is_none() {
             self.mistake(format!("{}.{key} is missing", self.path));
         }
         self.optional(key, parse)
@@ -209,6 +217,10 @@ impl<'a> Section<'a> {
 
     fn ask(&self, key: &'static str) -> Option<&'a Spanned<DeValue<'a>>> {
         self.asked.borrow_mut().insert(key);
-        self.table.get(key)
+        self.find(key)
+    }
+
+    fn find(&self, key: &str) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.table.get(key).or_else(|| self.preset?.get(key))
     }
 }
