@@ -5,3 +5,5 @@ mod support;
 
 mod faults;
 mod pipeline;
+mod properties;
+mod schemes;
