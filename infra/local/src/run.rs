@@ -2,9 +2,10 @@
 
 use std::error::Error;
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +61,8 @@ Examples:
   cargo run -p local -- --aws --invoke http://127.0.0.1:9000
                                               for functions that run in `cargo lambda watch`
 
-The address of every embedded service is kept in DIR/endpoints.env (.local without --data).";
+The address of every embedded service is kept in DIR/endpoints.env (.local without --data), and with
+--data the metrics in DIR/metrics.jsonl.";
 
 /// Where `endpoints.env` is kept when no folder is named.
 const DEFAULT_FOLDER: &str = ".local";
@@ -99,8 +101,8 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         Some(url) => Some(Functions::Invoked(Invoked::new(url))),
         None if arguments.aws => None,
         None => {
-            let silent = Metrics::to(&cloud.resources.inbox_table, |_| ());
-            let parts = Parts::of(&cloud, sources.clone(), silent);
+            let metrics = metrics(&cloud, arguments.data.as_deref())?;
+            let parts = Parts::of(&cloud, sources.clone(), metrics);
             Some(Functions::Here(Arc::new(parts.wire(&cloud.resources)?)))
         }
     };
@@ -120,6 +122,17 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
         None => "\nstopped; the tables were in memory and are gone (--data DIR keeps them)\n",
     });
     Ok(())
+}
+
+/// Metrics go where nobody reads them, or are kept beside the tables: `DIR/metrics.jsonl`.
+fn metrics(cloud: &Cloud, data: Option<&Path>) -> Result<Metrics, Box<dyn Error>> {
+    let table = &cloud.resources.inbox_table;
+    let Some(folder) = data else { return Ok(Metrics::to(table, |_| ())) };
+    let path = folder.join("metrics.jsonl");
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let file = file.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    // One write a line, so that lines of two tasks do not mix.
+    Ok(Metrics::to(table, move |line| drop((&file).write_all(format!("{line}\n").as_bytes()))))
 }
 
 fn bind(address: SocketAddr) -> Result<Front, Box<dyn Error>> {
@@ -147,7 +160,7 @@ fn welcome(
     cloud: &Cloud,
     running: &Running,
     sources: &Sources,
-    environment: &std::path::Path,
+    environment: &Path,
     now: Timestamp,
 ) -> Result<String, std::fmt::Error> {
     let mut text = String::from("\nwebhook inbox, all of it on this machine\n\n");
