@@ -3,12 +3,40 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::aws::Clients;
+use crate::inbox::Inbox;
 use crate::limits::RETENTION_DAYS;
+use crate::queue::Queues;
 
 /// Reads variables and remembers what is missing.
 pub struct Env<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
     mistakes: Vec<String>,
+}
+
+/// What every function is told.
+#[derive(Clone, Debug)]
+pub struct Common {
+    /// `INBOX_TABLE`.
+    pub inbox_table: String,
+    /// `QUEUE_URL`: the standard queue.
+    pub queue_url: String,
+    /// `FIFO_QUEUE_URL`.
+    pub fifo_queue_url: String,
+    /// `RETENTION_DAYS`: how long a finished event is remembered.
+    pub retention: Duration,
+}
+
+impl Common {
+    /// The inbox table, through these clients.
+    pub fn inbox(&self, clients: &Clients) -> Inbox {
+        Inbox::new(clients.dynamodb.clone(), &self.inbox_table, self.retention)
+    }
+
+    /// The two queues, through these clients.
+    pub fn queues(&self, clients: &Clients) -> Queues {
+        Queues::new(clients.sqs.clone(), &self.queue_url, &self.fifo_queue_url)
+    }
 }
 
 /// Every variable that is missing or cannot be read.
@@ -38,8 +66,23 @@ impl<'a> Env<'a> {
         })
     }
 
+    /// What every function is told.
+    pub fn common(&mut self) -> Common {
+        Common {
+            inbox_table: self.text("INBOX_TABLE", "the inbox table's name"),
+            queue_url: self.text("QUEUE_URL", "the standard queue's URL"),
+            fifo_queue_url: self.text("FIFO_QUEUE_URL", "the FIFO queue's URL"),
+            retention: self.retention(),
+        }
+    }
+
+    /// `SECRETS_PREFIX`: a source's signing secret is `<prefix>/<source>`.
+    pub fn secrets_prefix(&mut self) -> String {
+        self.text("SECRETS_PREFIX", "what comes before /<source> in secret ids")
+    }
+
     /// `RETENTION_DAYS`, or 30.
-    pub fn retention(&mut self) -> Duration {
+    fn retention(&mut self) -> Duration {
         let days = match (self.lookup)("RETENTION_DAYS").as_deref() {
             None | Some("") => RETENTION_DAYS,
             Some(text) => text.parse().ok().filter(|days| *days >= 1).unwrap_or_else(|| {

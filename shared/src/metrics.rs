@@ -79,13 +79,13 @@ metrics! {
     Stale: "Count",
     /// Events whose effects had already happened, by source and type.
     AlreadyApplied: "Count",
-    /// Events that no handler wanted, by source.
+    /// Events that no handler wanted, or whose type the profile ignores, by source.
     Ignored: "Count",
     /// Handler runs that ended in an error, by source and type.
     HandlerError: "Count",
     /// How long handlers ran, by source and type.
     HandlerTime: "Milliseconds",
-    /// Events kept as `failed`, by source and type.
+    /// Events that became `failed`, by source and type.
     Failed: "Count",
     /// Runs whose lease was no longer theirs at the commit, by source.
     LeaseLost: "Count",
@@ -118,7 +118,8 @@ pub enum Under<'a> {
     Inbox,
     /// One source.
     Source(&'a SourceName),
-    /// One source and one type, which must come from a [`TypeLabels`].
+    /// One source and one type, and the source as a whole. The type must come from a
+    /// [`TypeLabels`].
     Type(&'a SourceName, &'a str),
 }
 
@@ -151,21 +152,24 @@ impl Metrics {
     /// Some values that belong together.
     pub fn emit(&self, under: Under<'_>, values: &[(Metric, f64)], now: Timestamp) {
         let mut line = Map::new();
-        let mut dimensions = vec!["inbox"];
         line.insert("inbox".into(), self.inbox.as_str().into());
         if let Under::Source(source) | Under::Type(source, _) = under {
-            dimensions.push("source");
             line.insert("source".into(), source.as_str().into());
         }
         if let Under::Type(_, event_type) = under {
-            dimensions.push("event_type");
             line.insert("event_type".into(), event_type.into());
         }
+        // What is counted by type is counted by source as well: alarms want the sum.
+        let dimensions = match under {
+            Under::Inbox => json!([["inbox"]]),
+            Under::Source(_) => json!([["inbox", "source"]]),
+            Under::Type(..) => json!([["inbox", "source"], ["inbox", "source", "event_type"]]),
+        };
         let described: Vec<Value> =
             values.iter().map(|(m, _)| json!({"Name": m.name(), "Unit": m.unit()})).collect();
         line.extend(values.iter().map(|(m, value)| (m.name().to_owned(), json!(value))));
         let directive =
-            json!({"Namespace": NAMESPACE, "Dimensions": [dimensions], "Metrics": described});
+            json!({"Namespace": NAMESPACE, "Dimensions": dimensions, "Metrics": described});
         let metadata = json!({"Timestamp": now.millis(), "CloudWatchMetrics": [directive]});
         line.insert("_aws".into(), metadata);
         (self.sink)(&Value::Object(line).to_string());
@@ -219,7 +223,8 @@ mod tests {
         assert_eq!(line["Applied"], 1.0);
         assert_eq!(line["_aws"]["Timestamp"], 7);
         let directive = &line["_aws"]["CloudWatchMetrics"][0];
-        assert_eq!(directive["Dimensions"], json!([["inbox", "source", "event_type"]]));
+        let dimensions = json!([["inbox", "source"], ["inbox", "source", "event_type"]]);
+        assert_eq!(directive["Dimensions"], dimensions);
         assert_eq!(directive["Metrics"][1], json!({"Name": "HandlerTime", "Unit": "Milliseconds"}));
     }
 

@@ -1,8 +1,8 @@
 //! The ingress function: verify, store, enqueue, answer. It runs no business code.
 //!
-//! In the order of a delivery: [`event`] reads it from what Lambda gives, [`route`] finds the producer, [`receive`] does what the protocol
-//! says, [`answer`] turns the outcome into what the producer's contract wants to hear. `main.rs`
-//! wires them to the Lambda runtime.
+//! In the order of a delivery: [`event`] reads it from what Lambda gives, [`mod@route`] finds the
+//! producer, [`receive`] does what the protocol says, [`mod@answer`] turns the outcome into what the
+//! producer's contract wants to hear. `main.rs` wires them to the Lambda runtime.
 
 pub mod answer;
 pub mod event;
@@ -10,7 +10,7 @@ pub mod receive;
 pub mod route;
 
 use lambda_http::{Body, LambdaEvent, Request, Response};
-use shared::config::{Env, EnvError};
+use shared::config::{Common, Env, EnvError};
 use shared::inbox::{Controls, Inbox};
 use shared::metrics::Metrics;
 use shared::queue::Queues;
@@ -28,16 +28,10 @@ use crate::event::{HttpAnswer, HttpEvent};
 /// What the function is told by its environment.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `INBOX_TABLE`.
-    pub inbox_table: String,
-    /// `QUEUE_URL`: the standard queue.
-    pub queue_url: String,
-    /// `FIFO_QUEUE_URL`.
-    pub fifo_queue_url: String,
+    /// What every function is told.
+    pub common: Common,
     /// `SECRETS_PREFIX`: the secret of a source is `<prefix>/<source>`.
     pub secrets_prefix: String,
-    /// `RETENTION_DAYS`: how long a finished event is remembered.
-    pub retention: Duration,
 }
 
 impl Settings {
@@ -47,13 +41,7 @@ impl Settings {
     /// Names every variable that is missing.
     pub fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, EnvError> {
         let mut env = Env::new(lookup);
-        let settings = Self {
-            inbox_table: env.text("INBOX_TABLE", "the inbox table's name"),
-            queue_url: env.text("QUEUE_URL", "the standard queue's URL"),
-            fifo_queue_url: env.text("FIFO_QUEUE_URL", "the FIFO queue's URL"),
-            secrets_prefix: env.text("SECRETS_PREFIX", "what comes before /<source> in secret ids"),
-            retention: env.retention(),
-        };
+        let settings = Self { common: env.common(), secrets_prefix: env.secrets_prefix() };
         env.finish().map(|()| settings)
     }
 }
@@ -79,9 +67,8 @@ impl Ingress {
         metrics: Metrics,
         clock: Clock,
     ) -> Self {
-        let inbox = Inbox::new(clients.dynamodb.clone(), &settings.inbox_table, settings.retention);
-        let queues =
-            Queues::new(clients.sqs.clone(), &settings.queue_url, &settings.fifo_queue_url);
+        let inbox = settings.common.inbox(clients);
+        let queues = settings.common.queues(clients);
         let secrets = Secrets::new(clients.secrets.clone(), &settings.secrets_prefix, &sources);
         let controls = Controls::new(inbox.clone());
         Self { sources, inbox, queues, secrets, controls, metrics, clock }

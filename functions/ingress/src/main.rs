@@ -17,7 +17,7 @@ async fn run() -> Result<(), Error> {
     let settings = Settings::read(&|name| std::env::var(name).ok())?;
     let sources = Sources::builtin()?;
     let clients = Clients::from_env(CallBudget::INGRESS).await;
-    let metrics = Metrics::stdout(&settings.inbox_table);
+    let metrics = Metrics::stdout(&settings.common.inbox_table);
     let ingress = Ingress::new(&settings, sources, &clients, metrics, Clock::system());
     ingress.warm_up().await;
     lambda_runtime::run(service_fn(|event| ingress.invoke(event))).await

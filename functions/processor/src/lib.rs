@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shared::aws::Clients;
-use shared::config::{Env, EnvError};
+use shared::config::{Common, Env, EnvError};
 use shared::inbox::{Controls, Inbox};
 use shared::key::SourceName;
 use shared::metrics::{Metrics, TypeLabels};
@@ -26,18 +26,12 @@ use crate::handler::{Handlers, Services, ServicesError};
 /// What the function is told by its environment.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// `INBOX_TABLE`.
-    pub inbox_table: String,
+    /// What every function is told.
+    pub common: Common,
     /// `BUSINESS_TABLE`: where effects go.
     pub business_table: String,
-    /// `QUEUE_URL`: the standard queue.
-    pub queue_url: String,
-    /// `FIFO_QUEUE_URL`.
-    pub fifo_queue_url: String,
     /// `SECRETS_PREFIX`: the API credentials of a source are `<prefix>/<source>/api`.
     pub secrets_prefix: String,
-    /// `RETENTION_DAYS`: how long a finished event is remembered.
-    pub retention: Duration,
 }
 
 impl Settings {
@@ -48,12 +42,9 @@ impl Settings {
     pub fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, EnvError> {
         let mut env = Env::new(lookup);
         let settings = Self {
-            inbox_table: env.text("INBOX_TABLE", "the inbox table's name"),
+            common: env.common(),
             business_table: env.text("BUSINESS_TABLE", "the business table's name"),
-            queue_url: env.text("QUEUE_URL", "the standard queue's URL"),
-            fifo_queue_url: env.text("FIFO_QUEUE_URL", "the FIFO queue's URL"),
-            secrets_prefix: env.text("SECRETS_PREFIX", "what comes before /<source> in secret ids"),
-            retention: env.retention(),
+            secrets_prefix: env.secrets_prefix(),
         };
         env.finish().map(|()| settings)
     }
@@ -86,7 +77,7 @@ impl Processor {
         metrics: Metrics,
         clock: Clock,
     ) -> Result<Self, ServicesError> {
-        let inbox = Inbox::new(clients.dynamodb.clone(), &settings.inbox_table, settings.retention);
+        let inbox = settings.common.inbox(clients);
         let services = Services::new(
             &settings.business_table,
             &settings.secrets_prefix,
@@ -99,7 +90,7 @@ impl Processor {
             .map(|p| (p.name.clone(), TypeLabels::of(p, handlers.types(p.name.as_str()))))
             .collect();
         Ok(Self {
-            queues: Queues::new(clients.sqs.clone(), &settings.queue_url, &settings.fifo_queue_url),
+            queues: settings.common.queues(clients),
             controls: Controls::new(inbox.clone()),
             services: Arc::new(services),
             inbox,

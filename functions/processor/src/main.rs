@@ -20,7 +20,7 @@ async fn run() -> Result<(), Error> {
     let sources = Sources::builtin()?;
     let handlers = handlers::all().finish(&sources)?;
     let clients = Clients::from_env(CallBudget::BACKGROUND).await;
-    let metrics = Metrics::stdout(&settings.inbox_table);
+    let metrics = Metrics::stdout(&settings.common.inbox_table);
     let clock = Clock::system();
     let processor = Processor::new(&settings, sources, handlers, &clients, metrics, clock)?;
     processor.warm_up().await;

@@ -9,7 +9,7 @@ use shared::fault::Fault;
 use shared::inbox::decide::{Waiting, attempts_max, backoff, is_out_of_patience};
 use shared::inbox::{BodyFault, Claim, Commit, ErrorKind, Fenced, Outcome, Status};
 use shared::key::EventType;
-use shared::limits::HANDLER_TIMEOUT;
+use shared::limits::{HANDLER_TIMEOUT, RELEASES_MAX_AGE};
 use shared::metrics::{Metric, OTHER, Under};
 use shared::source::{Ordering, Profile};
 use tokio::time::Instant;
@@ -26,8 +26,33 @@ pub(crate) enum Disposal {
     Return(Option<Duration>),
 }
 
-/// A rate limit that did not say how long it lasts.
+/// A rate limit lasts this long unless it says otherwise; those who met it come back spread over as
+/// long again, or they would meet it together once more.
 const RATE_LIMIT_WAIT: Duration = Duration::from_secs(30);
+/// Two writes on one item at the same moment are apart after a random part of this.
+const CONFLICT_WAIT: Duration = Duration::from_secs(3);
+
+/// Why an event is given back, and so for how long.
+enum Wait {
+    /// It did not work: the usual back-off. Uses up an attempt.
+    Backoff,
+    /// It did not work, and somebody said when to try again. Uses up an attempt.
+    After(Duration),
+    /// A rate was over its limit.
+    Limited(Option<Duration>),
+    /// Another write was in flight.
+    Conflict,
+}
+
+impl From<&Fault> for Wait {
+    fn from(fault: &Fault) -> Self {
+        match fault {
+            Fault::Throttled { .. } => Self::Limited(None),
+            Fault::Conflict { .. } => Self::Conflict,
+            Fault::Refused { .. } | Fault::Unanswered { .. } => Self::Backoff,
+        }
+    }
+}
 
 impl Processor {
     /// Runs a claimed event to an end, or gives it back.
@@ -44,9 +69,7 @@ impl Processor {
         };
         let body = match self.inbox.body(claim.row()).await {
             Ok(body) => body,
-            Err(BodyFault::Unread(fault)) => {
-                return self.set_back(profile, &claim, fault.into()).await;
-            }
+            Err(BodyFault::Unread(fault)) => return self.faulted(profile, &claim, &fault).await,
             Err(lost) => {
                 return self.fail(profile, &claim, ErrorKind::Permanent, &lost.to_string()).await;
             }
@@ -61,7 +84,13 @@ impl Processor {
             Err(HandlerError::Permanent(why)) => {
                 self.fail(profile, &claim, ErrorKind::Permanent, &why).await
             }
-            Err(error) => self.set_back(profile, &claim, error).await,
+            Err(HandlerError::Retry { why, after }) => {
+                let wait = after.map_or(Wait::Backoff, Wait::After);
+                self.set_back(profile, &claim, &why, wait).await
+            }
+            Err(HandlerError::Later { why, after }) => {
+                self.set_back(profile, &claim, &why, Wait::Limited(after)).await
+            }
         }
     }
 
@@ -116,14 +145,14 @@ impl Processor {
                 self.finish(profile, &claim, Status::Done, Outcome::AlreadyApplied).await
             }
             Commit::Refused(claim, OnRefused::Retry) => {
-                let why = "an effect's condition refused".into();
-                self.set_back(profile, &claim, HandlerError::Later { why, after: None }).await
+                let why = "an effect's condition refused";
+                self.set_back(profile, &claim, why, Wait::Backoff).await
             }
             Commit::Fault(claim, Fault::Refused { code, .. }) if is_final(&code) => {
                 let why = format!("the effects are refused ({code})");
                 self.fail(profile, &claim, ErrorKind::Permanent, &why).await
             }
-            Commit::Fault(claim, fault) => self.set_back(profile, &claim, fault.into()).await,
+            Commit::Fault(claim, fault) => self.faulted(profile, &claim, &fault).await,
         }
     }
 
@@ -137,32 +166,34 @@ impl Processor {
         match self.inbox.finish(claim, status, outcome, self.clock.now()).await {
             Ok(Fenced::Done) => self.ended(profile, claim, status, outcome),
             Ok(Fenced::Lost(status)) => self.lost(profile, claim.key(), status),
-            Err(fault) => self.set_back(profile, claim, fault.into()).await,
+            Err(fault) => self.faulted(profile, claim, &fault).await,
         }
     }
 
+    async fn faulted(&self, profile: &Profile, claim: &Claim, fault: &Fault) -> Disposal {
+        self.set_back(profile, claim, &fault.to_string(), fault.into()).await
+    }
+
     /// Gives the event back for another attempt, or ends it if it has had them all.
-    async fn set_back(&self, profile: &Profile, claim: &Claim, error: HandlerError) -> Disposal {
+    async fn set_back(&self, profile: &Profile, claim: &Claim, why: &str, wait: Wait) -> Disposal {
         let now = self.clock.now();
-        let (why, after, refund) = match error {
-            HandlerError::Permanent(why) => {
-                return self.fail(profile, claim, ErrorKind::Permanent, &why).await;
-            }
-            HandlerError::Retry { why, after } => (why, after, false),
-            HandlerError::Later { why, after } => (why, after, true),
-        };
+        let refund = matches!(wait, Wait::Limited(_) | Wait::Conflict);
         let used_up = !refund && claim.attempt() >= attempts_max(profile.ordering);
         if used_up || (refund && is_out_of_patience(claim.first_claimed_at(), now)) {
-            return self.fail(profile, claim, ErrorKind::Exhausted, &why).await;
+            return self.fail(profile, claim, ErrorKind::Exhausted, why).await;
         }
         let random = fastrand::f64();
-        let wait = match after {
-            // All who were refused together must not come back together.
-            Some(after) if refund => after + after.max(RATE_LIMIT_WAIT).mul_f64(random),
-            Some(after) => after,
-            None => backoff(profile.ordering, claim.attempt(), random),
+        let wait = match wait {
+            Wait::Backoff => backoff(profile.ordering, claim.attempt(), random),
+            Wait::After(after) => after,
+            Wait::Conflict => CONFLICT_WAIT.mul_f64(random),
+            Wait::Limited(after) => {
+                let after = after.unwrap_or(RATE_LIMIT_WAIT);
+                after.saturating_add(after.max(RATE_LIMIT_WAIT).mul_f64(random))
+            }
         };
-        match self.inbox.release(claim, wait, refund, &why, now).await {
+        let wait = wait.min(RELEASES_MAX_AGE);
+        match self.inbox.release(claim, wait, refund, why, now).await {
             Ok((Fenced::Done, waiting)) => {
                 let (key, attempt) = (claim.key(), claim.attempt());
                 let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);

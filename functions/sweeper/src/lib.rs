@@ -7,44 +7,22 @@
 pub mod shard;
 pub mod sweep;
 
-use std::time::Duration;
-
 use shared::aws::Clients;
-use shared::config::{Env, EnvError};
+use shared::config::{Common, Env, EnvError};
 use shared::inbox::Inbox;
 use shared::metrics::Metrics;
 use shared::queue::Queues;
 use shared::source::Sources;
 use shared::time::Clock;
 
-/// What the function is told by its environment.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// `INBOX_TABLE`.
-    pub inbox_table: String,
-    /// `QUEUE_URL`: the standard queue.
-    pub queue_url: String,
-    /// `FIFO_QUEUE_URL`.
-    pub fifo_queue_url: String,
-    /// `RETENTION_DAYS`: how long a finished event is remembered.
-    pub retention: Duration,
-}
-
-impl Settings {
-    /// Reads the environment.
-    ///
-    /// # Errors
-    /// Names every variable that is missing.
-    pub fn read(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Self, EnvError> {
-        let mut env = Env::new(lookup);
-        let settings = Self {
-            inbox_table: env.text("INBOX_TABLE", "the inbox table's name"),
-            queue_url: env.text("QUEUE_URL", "the standard queue's URL"),
-            fifo_queue_url: env.text("FIFO_QUEUE_URL", "the FIFO queue's URL"),
-            retention: env.retention(),
-        };
-        env.finish().map(|()| settings)
-    }
+/// Reads the environment.
+///
+/// # Errors
+/// Names every variable that is missing.
+pub fn settings(lookup: &dyn Fn(&str) -> Option<String>) -> Result<Common, EnvError> {
+    let mut env = Env::new(lookup);
+    let common = env.common();
+    env.finish().map(|()| common)
 }
 
 /// The function, wired to its services.
@@ -60,15 +38,15 @@ pub struct Sweeper {
 impl Sweeper {
     /// Wires the function; calls nothing.
     pub fn new(
-        settings: &Settings,
+        settings: &Common,
         sources: Sources,
         clients: &Clients,
         metrics: Metrics,
         clock: Clock,
     ) -> Self {
         Self {
-            inbox: Inbox::new(clients.dynamodb.clone(), &settings.inbox_table, settings.retention),
-            queues: Queues::new(clients.sqs.clone(), &settings.queue_url, &settings.fifo_queue_url),
+            inbox: settings.inbox(clients),
+            queues: settings.queues(clients),
             sources,
             metrics,
             clock,

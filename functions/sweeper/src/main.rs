@@ -6,7 +6,7 @@ use shared::aws::{CallBudget, Clients};
 use shared::metrics::Metrics;
 use shared::source::Sources;
 use shared::time::{Clock, Timestamp};
-use sweeper::{Settings, Sweeper};
+use sweeper::Sweeper;
 use tracing::Instrument as _;
 
 #[tokio::main(flavor = "current_thread")]
@@ -16,7 +16,7 @@ async fn main() -> std::process::ExitCode {
 }
 
 async fn run() -> Result<(), Error> {
-    let settings = Settings::read(&|name| std::env::var(name).ok())?;
+    let settings = sweeper::settings(&|name| std::env::var(name).ok())?;
     let sources = Sources::builtin()?;
     let clients = Clients::from_env(CallBudget::BACKGROUND).await;
     let metrics = Metrics::stdout(&settings.inbox_table);

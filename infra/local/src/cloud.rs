@@ -128,6 +128,7 @@ impl Cloud {
             ("AWS_ACCESS_KEY_ID", "local".into()),
             ("AWS_SECRET_ACCESS_KEY", "local".into()),
             ("AWS_REGION", REGION.into()),
+            ("AWS_DEFAULT_REGION", REGION.into()),
             ("AWS_ENDPOINT_URL_DYNAMODB", self.engines.dynamodb_url()),
             ("AWS_ENDPOINT_URL_SQS", self.engines.sqs_url()),
             ("AWS_ENDPOINT_URL_SECRETS_MANAGER", self.engines.secrets_url()),

@@ -62,12 +62,14 @@ fn line(level: Level, mut fields: BTreeMap<&'static str, String>) -> Option<Stri
         }
         "handler error" => return None,
         "sweep" => {
-            let quiet = take("sent") == "0" && take("given_up") == "0" && take("renewed") == "0";
-            if quiet {
+            let (sent, given_up, renewed) = (take("sent"), take("given_up"), take("renewed"));
+            if [&sent, &given_up, &renewed].iter().all(|count| *count == "0") {
                 return None;
             }
-            return Some("~~ the sweeper sent what was due".into());
+            let did = format!("sent {sent} that were due, gave up {given_up}, renewed {renewed}");
+            return Some(format!("~~ the sweeper {did}"));
         }
+        "source is paused; the row stays due" => ("||", message),
         _ if level <= Level::WARN => ("! ", message),
         _ => return None,
     };

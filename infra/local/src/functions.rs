@@ -45,6 +45,8 @@ pub struct Invoked {
 impl Invoked {
     /// The endpoint with this URL, which comes before `/2015-03-31/functions/`.
     pub fn new(url: &str) -> Self {
+        // An error says that somebody has installed one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         Self { http: reqwest::Client::new(), url: url.trim_end_matches('/').to_owned() }
     }
 

@@ -84,7 +84,7 @@ pub fn curl(profile: &Profile, base_url: &str, id: &str, now: Timestamp) -> Stri
     let signed = signed_words(scheme, &format!("evt_{id}"));
     format!(
         "t=$(date +%s); body='{body}'; sig=$(printf '%s' \"{signed}\" | {}); \
-         curl -i -H 'content-type: application/json'{headers} --data-binary \"$body\" {base_url}/webhooks/{}",
+         curl -i -w '\\n' -H 'content-type: application/json'{headers} --data-binary \"$body\" {base_url}/webhooks/{}",
         openssl(profile),
         profile.name,
     )

@@ -85,7 +85,7 @@ impl Parts {
         let (for_ingress, for_processor, for_sweeper) = (
             ingress::Settings::read(&environment).expect("complete"),
             processor::Settings::read(&environment).expect("complete"),
-            sweeper::Settings::read(&environment).expect("complete"),
+            sweeper::settings(&environment).expect("complete"),
         );
         Ok(Here {
             ingress: ingress::Ingress::new(
