@@ -169,7 +169,8 @@ impl Effects {
         let mut bytes = 0;
         for (item, _) in &self.items {
             let target = Target::of(item);
-            if target.table == inbox_table {
+            // A table may also be named by its ARN.
+            if target.table.rsplit('/').next() == Some(inbox_table) {
                 return Err(EffectsError::OnInbox(inbox_table.to_owned()));
             }
             bytes += target.bytes;

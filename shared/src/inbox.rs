@@ -14,6 +14,7 @@ mod control;
 pub mod decide;
 mod due;
 pub(crate) mod item;
+mod new_row;
 mod row;
 
 use std::time::Duration;

@@ -61,7 +61,7 @@ impl Ingress {
         let accepted = match timeout_at(budget, self.inbox.accept(&delivery, now)).await {
             Ok(Ok(accepted)) => accepted,
             Ok(Err(fault)) => return Outcome::Fault(fault),
-            Err(_) => return Outcome::Fault(Fault::out_of_time("PutItem")),
+            Err(_) => return Outcome::Fault(Fault::out_of_time("storing the event")),
         };
         let used = self.controls.used(&profile.name, &delivery.made_by().signed_by, now);
         let rest = async { tokio::join!(self.send(&delivery, accepted, now), used) };
@@ -197,9 +197,9 @@ fn metric(outcome: &Outcome) -> Option<Metric> {
             What::Ignored => Metric::Ignored,
             What::Parked(ErrorKind::BeyondMemory) => Metric::BeyondMemory,
             What::Parked(_) | What::Duplicate(Duplicate::Unusable) => Metric::Unusable,
-            What::Duplicate(Duplicate::Resend | Duplicate::Rerun) => Metric::Resent,
             What::Duplicate(Duplicate::Ours) => Metric::Stored,
-            What::Duplicate(Duplicate::Settled) => Metric::Duplicate,
+            What::Duplicate(_) if accepted.send => Metric::Resent,
+            What::Duplicate(_) => Metric::Duplicate,
         }),
         Outcome::Refused(_) => Some(Metric::SignatureRefused),
         Outcome::NoSecret(_) => Some(Metric::SecretUnavailable),

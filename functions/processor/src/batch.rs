@@ -126,7 +126,8 @@ impl Processor {
         let (Some(key), Some(profile)) = (&record.key, profile) else {
             tracing::error!(message_id = record.message_id, "message points to no source of ours");
             self.metrics.count(Metric::StrayMessage, Under::Inbox, self.clock.now());
-            return Started::Over(Disposal::Return(None));
+            // It goes to the dead-letter queue, and soon: on the FIFO queue others wait behind it.
+            return Started::Over(Disposal::Return(Some(NEXT_INVOCATION)));
         };
         if self.controls.of(&profile.name, self.clock.now()).await.paused {
             tracing::info!(%key, "source is paused; the row stays due");

@@ -63,7 +63,7 @@ impl Sweeper {
         let mut shards = vec![];
         for profile in self.sources.iter() {
             shards.extend(run.unfinished(profile, until).await);
-            run.failed(profile).await;
+            run.failed(profile, until).await;
         }
         let mut budget = self.budget().await;
         run.send_rounds(&mut shards, &mut budget, until).await;
@@ -149,7 +149,7 @@ impl<'s> Run<'s> {
     }
 
     /// Counts a source's failed rows, and visits those whose body may need it.
-    async fn failed(&mut self, profile: &Profile) {
+    async fn failed(&mut self, profile: &Profile, until: Timestamp) {
         let inbox = &self.sweeper.inbox;
         let name = Inbox::failed_shard(&profile.name);
         let read = shard::read(inbox, profile, &name, self.now).await;
@@ -158,6 +158,10 @@ impl<'s> Run<'s> {
         let count = [(Metric::FailedRows, shard.count as f64)];
         self.sweeper.metrics.emit(Under::Source(&profile.name), &count, self.now);
         for seen in shard.due {
+            if self.sweeper.clock.now() >= until {
+                tracing::warn!("no time left; the next sweep visits the rest");
+                return;
+            }
             let row = self.noted(inbox.row(&seen.key).await).flatten();
             let Some(mut row) = row.filter(|row| row.error_kind.is_some()) else { continue };
             if row.error_kind != Some(ErrorKind::Unusable) && !self.renew(&mut row).await {

@@ -1,26 +1,20 @@
 //! Storing a verified delivery: put if absent, and what a row that is already there means.
 
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure};
-use sha2::{Digest as _, Sha256};
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
-use super::body::{Packed, pack};
-use super::decide::{Duplicate, duplicate, next_due, next_visit};
+use super::body::pack;
+use super::decide::{Duplicate, duplicate, next_due};
 use super::due::DueRow;
-use super::item::{Item, at, b, n, number, s, size};
-use super::row::{Body, ErrorKind, Outcome, Row, Status};
+use super::item::{at, n, number, s};
+use super::new_row::{due_shard, failed_shard, room, set_body};
+use super::row::{Body, ErrorKind, Row, Status};
 use super::{Inbox, Pushed, Written, write};
-use crate::delivery::{Content, Delivery};
+use crate::delivery::Delivery;
 use crate::fault::Fault;
 use crate::key::{EventKey, SourceName, Token};
-use crate::limits::{
-    DUE_FIRST, DUE_SHARDS, ROW_BYTES_CHEAP, UNUSABLE_BODY_BYTES, UNUSABLE_RETENTION,
-    UNUSABLE_WHOLE_PER_HOUR,
-};
+use crate::limits::{UNUSABLE_BODY_BYTES, UNUSABLE_WHOLE_PER_HOUR};
 use crate::time::Timestamp;
-
-/// What later writes add to a row: lease, first claim, attempts. Room that a body leaves free.
-const ROW_GROWTH: usize = 100;
 
 /// A delivery that is durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +48,18 @@ impl Inbox {
     pub async fn accept(&self, delivery: &Delivery<'_>, now: Timestamp) -> Result<Accepted, Fault> {
         let receipt = Token::fresh();
         let what = self.birth(delivery, now);
-        let body = self.kept_body(delivery, what, now).await;
-        let row = self.new_row(delivery, what, &receipt, body, now).await?;
+        let mut row = self.new_row(delivery, what, &receipt, now);
+        let packed = pack(self.kept_body(delivery, what, now).await, room(&row));
+        let body = if packed.inline {
+            Body::Inline(packed.bytes.into_owned(), packed.encoding)
+        } else {
+            // Items that no row names would stay for 90 days: a duplicate is not to write any.
+            if let Some(row) = self.row(delivery.key()).await? {
+                return Ok(self.again(delivery, &row, &receipt, what, now).await);
+            }
+            self.store_parts(&receipt, &packed, now).await?
+        };
+        set_body(&mut row, what, body, now);
         let put = self
             .dynamodb
             .put_item()
@@ -83,19 +87,6 @@ impl Inbox {
                 let code = "another item is under this key".into();
                 Err(Fault::Refused { operation: "PutItem", code })
             }
-        }
-    }
-
-    /// What a new row starts as.
-    fn birth(&self, delivery: &Delivery<'_>, now: Timestamp) -> What {
-        let forgotten = now.minus(self.retention);
-        match delivery.content() {
-            Content::Unusable(..) => What::Parked(ErrorKind::Unusable),
-            Content::Event(event_type) if delivery.profile().ignores(event_type) => What::Ignored,
-            Content::Event(_) if delivery.occurred_at().is_some_and(|then| then < forgotten) => {
-                What::Parked(ErrorKind::BeyondMemory)
-            }
-            Content::Event(_) | Content::Handshake(_) => What::Stored,
         }
     }
 
@@ -130,86 +121,6 @@ impl Inbox {
             .await
             .map_err(|error| Fault::of("UpdateItem", &error))?;
         Ok(answer.attributes.and_then(|item| number(&item, "seen")).unwrap_or(0))
-    }
-
-    async fn new_row(
-        &self,
-        delivery: &Delivery<'_>,
-        what: What,
-        receipt: &Token,
-        body: &[u8],
-        now: Timestamp,
-    ) -> Result<Item, Fault> {
-        let mut row = Item::from([
-            ("pk".into(), s(delivery.key())),
-            ("source".into(), s(&delivery.key().source)),
-            ("event_id".into(), s(&delivery.key().id)),
-            ("body_sha256".into(), b(*delivery.digest())),
-            ("receipt".into(), s(receipt)),
-            ("received_at".into(), at(now)),
-            ("attempts".into(), n(0)),
-            ("sends".into(), n(i32::from(what == What::Stored))),
-            ("signed_by".into(), s(&delivery.made_by().signed_by)),
-        ]);
-        let mut set = |name: &str, value: Option<AttributeValue>| {
-            row.extend(value.map(|value| (name.to_owned(), value)));
-        };
-        set("event_type", delivery.event_type().map(s));
-        set("occurred_at", delivery.occurred_at().map(at));
-        set("first_attempt", delivery.attempt().map(n));
-        self.set_state(&mut row, delivery, what, now);
-        let room = ROW_BYTES_CHEAP
-            .saturating_sub(size(&row) + "body".len() + "body_encodingidentity".len() + ROW_GROWTH);
-        let packed = pack(body, room);
-        let body = self.place(receipt, packed, now).await?;
-        if what == What::Parked(ErrorKind::BeyondMemory) {
-            row.insert("due_at".into(), at(next_visit(&body, now)));
-        }
-        set_body(&mut row, body);
-        Ok(row)
-    }
-
-    async fn place(
-        &self,
-        receipt: &Token,
-        packed: Packed<'_>,
-        now: Timestamp,
-    ) -> Result<Body, Fault> {
-        if packed.inline {
-            return Ok(Body::Inline(packed.bytes.into_owned(), packed.encoding));
-        }
-        self.store_parts(receipt, &packed, now).await
-    }
-
-    fn set_state(&self, row: &mut Item, delivery: &Delivery<'_>, what: What, now: Timestamp) {
-        let key = delivery.key();
-        let mut set = |name: &str, value| drop(row.insert(name.to_owned(), value));
-        match what {
-            What::Stored | What::Duplicate(_) => {
-                set("status", s(Status::Pending));
-                set("due_shard", s(due_shard(key)));
-                set("due_at", at(now.plus(DUE_FIRST)));
-            }
-            What::Ignored => {
-                set("status", s(Status::Ignored));
-                set("outcome", s(Outcome::IgnoredType));
-                set("finished_at", at(now));
-                set("expires_at", n(now.plus(self.retention).secs()));
-            }
-            What::Parked(kind) => {
-                set("status", s(Status::Failed));
-                set("error_kind", s(kind));
-                set("finished_at", at(now));
-                set("due_shard", s(failed_shard(&key.source)));
-                set("due_at", at(now.plus(UNUSABLE_RETENTION)));
-                if kind == ErrorKind::Unusable {
-                    set("expires_at", n(now.plus(UNUSABLE_RETENTION).secs()));
-                }
-                if let Content::Unusable(why, _) = delivery.content() {
-                    set("last_error", s(why));
-                }
-            }
-        }
     }
 
     /// The row is durable: from here on nothing can take the 2xx away.
@@ -288,31 +199,4 @@ impl Inbox {
             .expression_attribute_values(":now", at(now));
         write(call).await.map(drop)
     }
-}
-
-fn set_body(row: &mut Item, body: Body) {
-    let mut set = |name: &str, value| drop(row.insert(name.to_owned(), value));
-    let encoding = match body {
-        Body::Inline(bytes, encoding) => {
-            set("body", b(bytes));
-            encoding
-        }
-        Body::Parts { count, expires_at, encoding } => {
-            set("body_parts", n(count));
-            set("body_expires_at", n(expires_at.secs()));
-            encoding
-        }
-    };
-    set("body_encoding", s(encoding));
-}
-
-/// The shard of the `due` index an unfinished event is in.
-pub(super) fn due_shard(key: &EventKey) -> String {
-    let digest = Sha256::digest(key.to_string());
-    format!("{}#{}", key.source, u32::from(digest[0]) % DUE_SHARDS)
-}
-
-/// The shard of the `due` index that lists a source's failures.
-pub(super) fn failed_shard(source: &SourceName) -> String {
-    format!("failed#{source}")
 }

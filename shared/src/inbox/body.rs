@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::io::{Read as _, Write as _};
 
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{KeysAndAttributes, PutRequest, WriteRequest};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
@@ -169,7 +171,8 @@ impl Inbox {
         Ok(parts.into_iter().flatten().flatten().collect())
     }
 
-    /// Gives the body's items their full time again, and notes it in the row and in its copy here.
+    /// Gives the body's items their full time again, and notes it in the row and in its copy here. An
+    /// item that is gone is said to be and passed over: nobody can bring it back.
     ///
     /// # Errors
     /// DynamoDB did not do one of the writes; the next visit tries again.
@@ -189,14 +192,26 @@ impl Inbox {
                 .send()
         };
         for part in 0..count {
-            let write = renew(part_key(&row.receipt, part), "expires_at").await;
-            write.map_err(|error| Fault::of(WRITE, &error))?;
+            match renew(part_key(&row.receipt, part), "expires_at").await {
+                Ok(_) => {}
+                Err(error) if is_refused(&error) => {
+                    tracing::error!(key = %row.key, part, "an item of the body is gone");
+                }
+                Err(error) => return Err(Fault::of(WRITE, &error)),
+            }
         }
         let write = renew(row.key.to_string(), "body_expires_at").await;
-        write.map_err(|error| Fault::of(WRITE, &error))?;
+        match write {
+            Err(error) if !is_refused(&error) => return Err(Fault::of(WRITE, &error)),
+            _ => {}
+        }
         row.body = Body::Parts { count, encoding, expires_at: Timestamp::from_secs(expires_at) };
         Ok(())
     }
+}
+
+fn is_refused<R>(error: &SdkError<UpdateItemError, R>) -> bool {
+    error.as_service_error().is_some_and(UpdateItemError::is_conditional_check_failed_exception)
 }
 
 fn put_request(item: Item) -> WriteRequest {

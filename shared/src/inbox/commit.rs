@@ -10,10 +10,10 @@ use aws_sdk_dynamodb::types::{
     Update,
 };
 
-use super::accept::failed_shard;
 use super::claim::Claim;
 use super::decide::{Waiting, next_visit, waiting};
-use super::item::{Item, at, n, s, text};
+use super::item::{Item, at, n, s, text, time};
+use super::new_row::failed_shard;
 use super::row::{ErrorKind, Outcome, Status};
 use super::{Inbox, Written, write};
 use crate::effects::{Effects, OnRefused};
@@ -85,7 +85,8 @@ impl Inbox {
             .expression_attribute_names("#outcome", "outcome");
         let values = self.finish_values(status, outcome, now).into_iter();
         let call = values.fold(call, |call, (n, v)| call.expression_attribute_values(n, v));
-        fenced(claim, call).await
+        let own = |row: &Item| text(row, "outcome") == Some(outcome.word());
+        fenced(claim, call, |row| own(row) && time(row, "finished_at") == Some(now)).await
     }
 
     /// Gives the event back until `wait` is over. With `refund` the attempt does not count.
@@ -112,7 +113,9 @@ impl Inbox {
             .expression_attribute_values(":due", at(due_at))
             .expression_attribute_values(":why", s(clipped(why)))
             .expression_attribute_values(":refund", n(i32::from(refund)));
-        fenced(claim, call).await.map(|fenced| (fenced, waiting))
+        let own = |row: &Item| time(row, "lease_until") == Some(now.plus(wait));
+        let own = |row: &Item| own(row) && time(row, "due_at") == Some(due_at);
+        fenced(claim, call, own).await.map(|fenced| (fenced, waiting))
     }
 
     /// Keeps the event for an operator.
@@ -139,7 +142,8 @@ impl Inbox {
             .expression_attribute_values(":now", at(now))
             .expression_attribute_values(":shard", s(failed_shard(&claim.key().source)))
             .expression_attribute_values(":visit", at(next_visit(&claim.row().body, now)));
-        fenced(claim, call).await
+        let own = |row: &Item| text(row, "error_kind") == Some(kind.word());
+        fenced(claim, call, |row| own(row) && time(row, "finished_at") == Some(now)).await
     }
 
     /// [`finish`](Self::finish) as one action of a transaction.
@@ -175,13 +179,20 @@ impl Inbox {
     }
 }
 
-async fn fenced(claim: &Claim, call: UpdateItemFluentBuilder) -> Result<Fenced, Fault> {
+/// A refusal by a row that shows to the millisecond what we wrote is our own write, whose answer was
+/// lost and which the SDK repeated: `own` knows it again.
+async fn fenced(
+    claim: &Claim,
+    call: UpdateItemFluentBuilder,
+    own: impl FnOnce(&Item) -> bool,
+) -> Result<Fenced, Fault> {
     let call = call
         .condition_expression(FENCE)
         .expression_attribute_values(":processing", s(Status::Processing))
         .expression_attribute_values(":me", s(claim.owner()));
     match write(call).await? {
         Written::Done(_) => Ok(Fenced::Done),
+        Written::Refused(Some(row)) if own(&row) => Ok(Fenced::Done),
         Written::Refused(row) => Ok(Fenced::Lost(row.as_ref().and_then(status))),
     }
 }

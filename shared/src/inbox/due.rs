@@ -2,9 +2,9 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
-use super::accept::failed_shard;
 use super::decide::{attempts_max, next_due, next_visit};
 use super::item::{Item, at, n, number, s, text, time};
+use super::new_row::failed_shard;
 use super::row::{ErrorKind, Row, Status};
 use super::{Inbox, Written, write};
 use crate::fault::Fault;

@@ -34,7 +34,7 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8], profile: &Profile) -> Resul
 }
 
 /// What of serde's message comes from our own types: a missing field's name, or what was expected.
-/// The rest quotes the payload.
+/// The rest quotes the payload, and so may any other message, written by a type of the handler's.
 fn reason(error: &serde_json::Error) -> String {
     let message = error.to_string();
     if let Some(field) = message.strip_prefix("missing field `")
@@ -42,7 +42,15 @@ fn reason(error: &serde_json::Error) -> String {
     {
         return format!("field {field} is missing");
     }
-    let expected = message.rsplit_once(", expected ").map(|(_, expected)| expected);
+    const SERDES_OWN: [&str; 5] = [
+        "invalid type: ",
+        "invalid value: ",
+        "invalid length ",
+        "unknown variant ",
+        "unknown field ",
+    ];
+    let own = SERDES_OWN.iter().any(|start| message.starts_with(start));
+    let expected = message.rsplit_once(", expected ").filter(|_| own).map(|(_, expected)| expected);
     let expected = expected.map(|text| text.split(" at line ").next().unwrap_or(text));
     match expected {
         Some(expected) => format!("is not {expected}"),
