@@ -41,6 +41,14 @@ impl Timestamp {
         Self(self.0.saturating_sub(millis_of(duration)))
     }
 
+    /// When an invocation that begins now ends: as the runtime says, or after `timeout` where that
+    /// has passed already (`cargo lambda watch` says the same moment in 1970 each time).
+    #[must_use]
+    pub fn deadline(self, said_millis: u64, timeout: Duration) -> Self {
+        let said = Self(i64::try_from(said_millis).unwrap_or(i64::MAX));
+        if said > self { said } else { self.plus(timeout) }
+    }
+
     /// Time from `earlier` to here, zero when `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         let millis = self.0.saturating_sub(earlier.0);
@@ -102,5 +110,7 @@ mod tests {
         assert_eq!(early.since(late), Duration::ZERO);
         assert_eq!(early.plus(Duration::MAX).millis(), i64::MAX);
         assert_eq!(Clock::from_fn(move || late).now(), late);
+        assert_eq!(early.deadline(3000, Duration::from_secs(9)), late);
+        assert_eq!(late.deadline(1000, Duration::from_secs(9)), Timestamp::from_secs(12));
     }
 }

@@ -5,7 +5,19 @@
 #[expect(dead_code, unused_imports, reason = "not every part is used yet")]
 mod support;
 
+mod commits;
+mod duplicates;
 mod faults;
+mod guides;
+mod kill;
+mod large;
+mod order;
 mod pipeline;
 mod properties;
+mod rate;
+mod rotation;
+mod runs;
 mod schemes;
+mod secrecy;
+mod sweeps;
+mod unusual;

@@ -45,8 +45,10 @@ pub struct Target {
 /// The spelling of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// API Gateway and function URLs.
+    /// API Gateway with payload 1.0, and REST APIs.
     Gateway,
+    /// API Gateway with payload 2.0, and function URLs. `cargo lambda watch` wants `cookies`.
+    Gateway2,
     /// A load balancer.
     Balancer,
     /// A load balancer with multi-value headers, which takes no others in the answer.
@@ -100,9 +102,12 @@ impl HttpEvent {
     fn of(wire: Wire<'_>) -> Option<Self> {
         let context = wire.request_context.unwrap_or_default();
         let (method, path) = context.http.map_or((None, None), |http| (http.method, http.path));
-        let method: Method = wire.http_method.or(method)?.parse().ok()?;
+        // Payload 2.0 has no `httpMethod`; `cargo lambda watch` writes GET there for every request.
+        let method: Method = method.or(wire.http_method)?.parse().ok()?;
+        let format_2 = wire.raw_path.is_some();
         let path = wire.raw_path.or(wire.path).or(path)?;
         let shape = match (context.elb, &wire.multi_value_headers) {
+            (None, _) if format_2 => Shape::Gateway2,
             (None, _) => Shape::Gateway,
             (Some(_), None) => Shape::Balancer,
             (Some(_), Some(_)) => Shape::BalancerMulti,
@@ -185,6 +190,8 @@ pub struct HttpAnswer {
     multi_value_headers: Vec<(String, [String; 1])>,
     body: String,
     is_base64_encoded: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cookies: Option<[String; 0]>,
 }
 
 impl HttpAnswer {
@@ -195,18 +202,20 @@ impl HttpAnswer {
         let headers: Vec<_> =
             parts.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
         let (headers, multi_value_headers) = match shape {
-            Shape::Gateway | Shape::Balancer => (headers, vec![]),
+            Shape::Gateway | Shape::Gateway2 | Shape::Balancer => (headers, vec![]),
             Shape::BalancerMulti => {
                 (vec![], headers.into_iter().map(|(name, value)| (name, [value])).collect())
             }
         };
         Self {
             status_code: parts.status.as_u16(),
-            status_description: (shape != Shape::Gateway).then(|| parts.status.to_string()),
+            status_description: matches!(shape, Shape::Balancer | Shape::BalancerMulti)
+                .then(|| parts.status.to_string()),
             headers,
             multi_value_headers,
             body: String::from_utf8_lossy(&body).into_owned(),
             is_base64_encoded: false,
+            cookies: (shape == Shape::Gateway2).then_some([]),
         }
     }
 }

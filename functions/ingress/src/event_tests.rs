@@ -40,6 +40,17 @@ fn every_shape_is_the_same_request() {
 }
 
 #[test]
+fn cargo_lambda_watch_says_get_where_payload_2_says_nothing() {
+    let event = json!({
+        "type": null, "methodArn": null, "httpMethod": "GET", "resource": null, "version": "2.0",
+        "routeKey": "$default", "rawPath": "/webhooks/kudos", "headers": {"x-sig": "v"}, "body": "b",
+        "requestContext": {"stage": "$default", "http": {"method": "POST", "path": "/webhooks/kudos"}},
+        "isBase64Encoded": false,
+    });
+    assert_eq!(read(&event).request.method(), Method::POST);
+}
+
+#[test]
 fn what_is_not_needed_cannot_cost_the_event() {
     let event = json!({
         "rawPath": "/p", "body": null, "cookies": 5, "requestContext": {"http": {"method": "POST"}},
@@ -47,7 +58,7 @@ fn what_is_not_needed_cannot_cost_the_event() {
             "agent": "Benoît"},
     });
     let HttpEvent { request, shape } = read(&event);
-    assert_eq!(shape, Shape::Gateway);
+    assert_eq!(shape, Shape::Gateway2);
     let names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
     assert_eq!(request.headers().len(), 2, "{names:?}");
     assert_eq!(request.headers()["x-sig"], "v");
@@ -102,6 +113,8 @@ fn the_answer_is_spelled_as_the_door_wants_it() {
         json!({"statusCode": 503, "headers": {"retry-after": "30"}, "body": "{}",
             "isBase64Encoded": false})
     );
+    let function_url = answer(Shape::Gateway2);
+    assert_eq!(function_url["cookies"], json!([]));
     let balancer = answer(Shape::Balancer);
     assert_eq!(balancer["statusDescription"], "503 Service Unavailable");
     let multi = answer(Shape::BalancerMulti);

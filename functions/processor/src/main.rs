@@ -4,9 +4,10 @@ use aws_lambda_events::event::sqs::SqsEvent;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use processor::{Processor, Settings, handlers};
 use shared::aws::{CallBudget, Clients};
+use shared::limits::PROCESSOR_TIMEOUT;
 use shared::metrics::Metrics;
 use shared::source::Sources;
-use shared::time::{Clock, Timestamp};
+use shared::time::Clock;
 use tracing::Instrument as _;
 
 #[tokio::main(flavor = "current_thread")]
@@ -25,8 +26,8 @@ async fn run() -> Result<(), Error> {
     let processor = Processor::new(&settings, sources, handlers, &clients, metrics, clock)?;
     processor.warm_up().await;
     lambda_runtime::run(service_fn(async |event: LambdaEvent<SqsEvent>| {
-        let deadline = i64::try_from(event.context.deadline).unwrap_or(i64::MAX);
-        let deadline = Timestamp::from_millis(deadline);
+        let now = Clock::system().now();
+        let deadline = now.deadline(event.context.deadline, PROCESSOR_TIMEOUT);
         let id = event.context.request_id;
         let span = tracing::info_span!("invocation", request_id = id);
         let processed = processor.process(event.payload, deadline).instrument(span).await;

@@ -3,9 +3,10 @@
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::Value;
 use shared::aws::{CallBudget, Clients};
+use shared::limits::SWEEPER_TIMEOUT;
 use shared::metrics::Metrics;
 use shared::source::Sources;
-use shared::time::{Clock, Timestamp};
+use shared::time::Clock;
 use sweeper::Sweeper;
 use tracing::Instrument as _;
 
@@ -22,8 +23,8 @@ async fn run() -> Result<(), Error> {
     let metrics = Metrics::stdout(&settings.inbox_table);
     let sweeper = Sweeper::new(&settings, sources, &clients, metrics, Clock::system());
     lambda_runtime::run(service_fn(async |event: LambdaEvent<Value>| {
-        let deadline = i64::try_from(event.context.deadline).unwrap_or(i64::MAX);
-        let deadline = Timestamp::from_millis(deadline);
+        let now = Clock::system().now();
+        let deadline = now.deadline(event.context.deadline, SWEEPER_TIMEOUT);
         let span = tracing::info_span!("invocation", request_id = event.context.request_id);
         sweeper.sweep(deadline).instrument(span).await.map(drop).map_err(Error::from)
     }))

@@ -194,7 +194,12 @@ fn welcome(
             writeln!(text, "what came of it: the business table\n\n{}\n", scan(cloud))?;
             writeln!(text, "waiting for deliveries; Ctrl-C stops")?;
         }
-        None => writeln!(text, "\nonly the AWS services run here; Ctrl-C stops")?,
+        None => {
+            writeln!(text, "\nonly the AWS services run here; Ctrl-C stops")?;
+            if let Some(url) = &arguments.invoke {
+                writeln!(text, "processor and sweeper are invoked at {url}")?;
+            }
+        }
     }
     Ok(text)
 }

@@ -82,24 +82,25 @@ fn profile(section: &Section<'_>) -> Option<Profile> {
     let scheme = section.section("signature").and_then(|s| s.whole(scheme));
     let event = section.section("event").and_then(|s| s.whole(event));
     let contract = section.section("contract").and_then(|s| s.whole(contract));
-    let profile = Profile {
-        name: name.ok()?,
-        title: title?,
-        scheme: scheme?,
-        event: event?,
-        contract: contract?,
-        ordering: ordering?,
-    };
-    if !profile.signs_id() && profile.event.unsigned_id.is_none() {
+    let unsigned = scheme.as_ref().zip(event.as_ref()).is_some_and(|(scheme, event)| {
+        !event.id.is_signed_by(scheme) && event.unsigned_id.is_none()
+    });
+    if unsigned {
         section.mistake(
             "event.id is a header that signature.signed does not cover: anyone who holds one signed \
              body can replay it under new ids; sign it, use \"digest\", or accept the risk by \
              writing its reason into event.unsigned_id"
                 .into(),
         );
-        return None;
     }
-    Some(profile)
+    Some(Profile {
+        name: name.ok()?,
+        title: title?,
+        scheme: scheme?,
+        event: event?,
+        contract: contract?,
+        ordering: ordering?,
+    })
 }
 
 fn scheme(s: &Section<'_>) -> Option<Scheme> {

@@ -6,7 +6,7 @@ use http::{HeaderName, StatusCode};
 
 use crate::key::{EventType, SourceName};
 use crate::limits::INGRESS_BUDGET;
-use crate::signature::Scheme;
+use crate::signature::{Part, Scheme};
 
 /// One table of `sources.toml`.
 #[derive(Clone, Debug)]
@@ -169,12 +169,16 @@ impl Profile {
 
     /// Whether the signature covers the dedupe key.
     pub fn signs_id(&self) -> bool {
-        use crate::signature::Part;
-        match &self.event.id {
-            IdRule::At(Field::Body(_)) | IdRule::Digest => true,
-            IdRule::At(Field::Header(name)) => {
-                self.scheme.signed.contains(&Part::Header(name.clone()))
-            }
+        self.event.id.is_signed_by(&self.scheme)
+    }
+}
+
+impl IdRule {
+    /// Whether a signature of this scheme covers the id.
+    pub fn is_signed_by(&self, scheme: &Scheme) -> bool {
+        match self {
+            Self::At(Field::Body(_)) | Self::Digest => true,
+            Self::At(Field::Header(name)) => scheme.signed.contains(&Part::Header(name.clone())),
         }
     }
 }
