@@ -69,16 +69,17 @@ def read(root):
         limits=_limits(text("shared/src/limits.rs")),
         namespace=_one(r'NAMESPACE: &str = "(\w+)"', text("shared/src/metrics.rs")),
         metrics=_metrics(text("shared/src/metrics.rs")),
-        sources={
-            name: table
-            for name, table in tomllib.loads(text("infra/sources.toml")).items()
-            if name != "presets"
-        },
-        route_prefix=_one(r'const PREFIX: &str = "([^"]+)"', text("functions/ingress/src/route.rs")),
+        sources=_sources(tomllib.loads(text("infra/sources.toml"))),
+        route_prefix=_one(
+            r'const PREFIX: &str = "([^"]+)"', text("functions/ingress/src/route.rs")
+        ),
         row_key=set(re.findall(r'\.key\("(\w+)"', text("shared/src/inbox.rs"))),
         index=(_one(r'\.index_name\("(\w+)"\)', due), _one(r'"(\w+) = :shard"', due), "due_at"),
         index_reads=set(re.findall(r'"(\w+)"', by_name["DueRow", "read"].raw)),
-        ttl=_one(r'insert\("(\w+)"\.into\(\), n\(expires|\("(expires_at)"\.into\(\)', text("shared/src/inbox/body.rs")),
+        ttl=_one(
+            r'insert\("(\w+)"\.into\(\), n\(expires|\("(expires_at)"\.into\(\)',
+            text("shared/src/inbox/body.rs"),
+        ),
         business_key=set(re.findall(r'\.key\("(\w+)"', context)),
     )
     for function in FUNCTIONS:
@@ -93,8 +94,20 @@ def read(root):
 def _one(pattern, text):
     found = re.search(pattern, text)
     if not found:
-        raise SystemExit(f"the sources no longer show {pattern!r}: correct infra/check.d/sources.py")
+        raise SystemExit(
+            f"the sources no longer show {pattern!r}: correct infra/check.d/sources.py"
+        )
     return next(group for group in found.groups() if group)
+
+
+def _sources(tables):
+    """The producers; what a preset says counts where the producer's own table does not."""
+    presets = tables.pop("presets", {})
+    for table in tables.values():
+        for section, values in presets.get(table.get("preset"), {}).items():
+            if isinstance(values, dict):
+                table[section] = values | table.get(section, {})
+    return tables
 
 
 def _limits(text):
@@ -109,9 +122,15 @@ def _limits(text):
         for name, expression in values.items():
             if isinstance(expression, str):
                 try:
-                    values[name] = eval(expression, {"__builtins__": {}}, {
-                        known: value for known, value in values.items() if not isinstance(value, str)
-                    })
+                    values[name] = eval(
+                        expression,
+                        {"__builtins__": {}},
+                        {
+                            known: value
+                            for known, value in values.items()
+                            if not isinstance(value, str)
+                        },
+                    )
                 except NameError:
                     pass
     return values
@@ -119,7 +138,7 @@ def _limits(text):
 
 def _metrics(text):
     """Each metric with the dimensions that it is emitted under, as its doc comment says."""
-    block = text[text.index("\nmetrics! {"):]
+    block = text[text.index("\nmetrics! {") :]
     block = block[: block.index("\n}\n")]
     dimensions = {}
     for doc, name in re.findall(r'((?:    ///.*\n)+)    (\w+): "\w+",', block):
@@ -159,7 +178,7 @@ def _functions(folder):
         bare = _blank(raw)
         for test in re.finditer(r"#\[cfg\(test\)\]\s*mod \w+ \{", bare):
             end = _block(bare, test.start())
-            bare = bare[: test.start()] + re.sub(r"\S", " ", bare[test.start():end]) + bare[end:]
+            bare = bare[: test.start()] + re.sub(r"\S", " ", bare[test.start() : end]) + bare[end:]
         owners = []
         for impl in re.finditer(r"^impl\b[^{;]*\{", bare, re.MULTILINE):
             head = re.sub(r"<[^<>]*>", "", re.sub(r"<[^<>]*>", "", impl.group()))
@@ -171,10 +190,14 @@ def _functions(folder):
                 continue
             end = _block(bare, fn.end())
             owner = next((o for a, b, o in owners if a < fn.start() < b), None)
-            head = bare[fn.start():open_brace]
-            inside = head[head.index("(") + 1:].split(") ->")[0]
-            arguments = bool(re.sub(r"^\s*(&\s*('\w+\s*)?)?(mut\s+)?self\s*,?", "", inside).strip(" \n,)"))
-            found.append(Fn(owner, fn.group(1), arguments, raw[fn.start():end], bare[fn.start():end]))
+            head = bare[fn.start() : open_brace]
+            inside = head[head.index("(") + 1 :].split(") ->")[0]
+            arguments = bool(
+                re.sub(r"^\s*(&\s*('\w+\s*)?)?(mut\s+)?self\s*,?", "", inside).strip(" \n,)")
+            )
+            found.append(
+                Fn(owner, fn.group(1), arguments, raw[fn.start() : end], bare[fn.start() : end])
+            )
     return found
 
 
@@ -206,7 +229,9 @@ def _is_called(fn, calls, mentioned):
         return True
     # A free function may be called by its module's name.
     if fn.owner is None:
-        return any(name == fn.name and isinstance(owner, str) and owner.islower() for owner, name in calls)
+        return any(
+            name == fn.name and isinstance(owner, str) and owner.islower() for owner, name in calls
+        )
     # A call without arguments is not of a method that takes some: `.send()` is the SDK's.
     return fn.owner in mentioned and (fn.arguments, fn.name) in calls
 

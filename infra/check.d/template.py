@@ -60,7 +60,7 @@ class Template:
         if not isinstance(value, dict):
             return value
         if len(value) == 1:
-            (name, argument), = value.items()
+            ((name, argument),) = value.items()
             if name == "Ref":
                 return f"<{argument}>"
             if name == "Fn::GetAtt":

@@ -218,7 +218,7 @@ impl<'r> Parts<'r> {
     fn event_type(&self) -> Result<EventType, Unusable> {
         let text = match &self.profile.event.event_type {
             Field::Header(name) => {
-                self.headers.get(name).and_then(|v| v.to_str().ok()).map(Into::into)
+                self.headers.get(name).and_then(|v| v.to_str().ok()).map(|v| v.trim().into())
             }
             Field::Body(_) => self.event_type.and_then(envelope::text),
         };
@@ -244,7 +244,7 @@ impl<'r> Parts<'r> {
                 _ => return self.fallback(event_type, digest).ok_or(Unusable::NoId),
             },
         };
-        EventId::parse(&text).map_err(Unusable::UnfitId)
+        EventId::of_producer(&text).map_err(Unusable::UnfitId)
     }
 
     fn fallback(&self, event_type: &EventType, digest: &[u8; 32]) -> Option<EventId> {

@@ -16,7 +16,13 @@ pub enum NameError {
     /// A control character, or for a source anything outside `[a-z0-9-]`.
     #[error("has a character that is not allowed")]
     Character,
+    /// An id that only the inbox itself makes.
+    #[error("is like those that the inbox makes from digests")]
+    Reserved,
 }
+
+/// What ids made from a body's digest begin with.
+const DIGEST: &str = "sha256:";
 
 /// A producer's name in `sources.toml`: `[a-z0-9-]{1,32}`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,9 +63,21 @@ impl EventId {
         checked(id, ID_BYTES_MAX).map(Self)
     }
 
+    /// An id that a producer gave. One that looks like those below could stand in the way of a
+    /// delivery without an id, and is none.
+    ///
+    /// # Errors
+    /// As for [`parse`](Self::parse), or it holds `sha256:` where an id of ours does.
+    pub fn of_producer(id: &str) -> Result<Self, NameError> {
+        if id.starts_with(DIGEST) || id.contains("#sha256:") {
+            return Err(NameError::Reserved);
+        }
+        Self::parse(id)
+    }
+
     /// The id that stands in for one that is missing or unfit: the digest of the body.
     pub fn of_digest(digest: &[u8; 32]) -> Self {
-        Self(format!("sha256:{}", hex(digest)).into())
+        Self(format!("{DIGEST}{}", hex(digest)).into())
     }
 
     /// The id of a type that may come without one: what the producer calls the delivery, where it
@@ -67,7 +85,7 @@ impl EventId {
     pub fn of_delivery(delivery: Option<&str>, digest: &[u8; 32]) -> Self {
         let delivery = delivery.filter(|d| checked(d, ID_BYTES_MAX - 72).is_ok());
         match delivery {
-            Some(delivery) => Self(format!("{delivery}#sha256:{}", hex(digest)).into()),
+            Some(delivery) => Self(format!("{delivery}#{DIGEST}{}", hex(digest)).into()),
             None => Self::of_digest(digest),
         }
     }

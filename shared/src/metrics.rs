@@ -52,7 +52,7 @@ metrics! {
     Resent: "Count",
     /// Deliveries answered 401, by source.
     SignatureRefused: "Count",
-    /// Deliveries answered 429 or 503: our fault, by source.
+    /// Deliveries answered 503: our fault, by source.
     AnsweredFault: "Count",
     /// Deliveries that met no usable secret, by source.
     SecretUnavailable: "Count",

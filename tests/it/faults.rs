@@ -43,8 +43,8 @@ async fn a_store_that_does_not_take_it_is_answered_so_that_the_producer_comes_ag
     let faulty = Faulty::new();
     let world = World::faulty(&faulty).await.serve();
     for (fault, status) in [
-        (Fault::Refused("ProvisionedThroughputExceededException"), 429),
-        (Fault::Refused("ThrottlingException"), 429),
+        (Fault::Refused("ProvisionedThroughputExceededException"), 503),
+        (Fault::Refused("ThrottlingException"), 503),
         (Fault::Refused("TransactionConflictException"), 503),
         (Fault::Refused("AccessDeniedException"), 503),
         (Fault::Refused("ResourceNotFoundException"), 503),

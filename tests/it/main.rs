@@ -1,10 +1,14 @@
 //! The integration tests: the real functions and the real SDK against embedded engines.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic; that is how it fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test may panic; that is how it fails"
+)]
 
-#[expect(dead_code, unused_imports, reason = "not every part is used yet")]
 mod support;
 
+mod cases;
 mod commits;
 mod duplicates;
 mod faults;
@@ -19,5 +23,6 @@ mod rotation;
 mod runs;
 mod schemes;
 mod secrecy;
+mod simulation;
 mod sweeps;
 mod unusual;

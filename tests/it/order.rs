@@ -136,7 +136,7 @@ impl Bench {
     /// Stores events, all of this source and type.
     async fn store(&self, source: &str, event_type: &str, ids: &[&str]) {
         for id in ids {
-            let at = "2026-11-30T10:00:00Z";
+            let at = &crate::support::deliveries::rfc3339_now();
             let delivery = match source {
                 "kudos" => Delivery::kudos(id, event_type, &json!({})),
                 _ => Delivery::kallglot(id, event_type, at, &json!({})),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::json;
 
+use crate::support::deliveries::rfc3339_now;
 use crate::support::world::{number, string};
 use crate::support::{Delivery, World, eventually};
 
@@ -14,7 +15,7 @@ async fn each_producers_event_takes_effect_once_and_a_duplicate_changes_nothing(
     let session = json!({"id": "sess_1", "object": "session", "status": "ended"});
     let deliveries = [
         Delivery::payment("evt_1", 1250),
-        Delivery::kallglot("evt_1", "session.ended", "2026-11-30T10:00:00Z", &session),
+        Delivery::kallglot("evt_1", "session.ended", &rfc3339_now(), &session),
         Delivery::apiera("evt_1", "product.created", "123e4567-e89b-12d3-a456-426614174001"),
     ];
     for delivery in &deliveries {
@@ -76,7 +77,7 @@ async fn fifty_identical_deliveries_at_once_are_one_row_and_one_effect() {
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_types_end_as_ignored() {
     let world = World::new().await.serve().poll();
-    let at = "2026-11-30T10:00:00Z";
+    let at = &rfc3339_now();
     for delivery in [
         Delivery::kudos("evt_1", "invoice.invented", &json!({})),
         Delivery::kallglot("evt_1", "analysis.complete", at, &json!({})),

@@ -2,7 +2,7 @@
 //! panic says. Our crates speak as loudly as they can here, all others as in production.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use processor::handler::{Context, Event, HandlerError, Registry};
 use serde::{Deserialize, Deserializer};
@@ -46,6 +46,10 @@ impl Lines {
             .with_writer(move || writer.clone());
         let filter = shared::logs::filter(Some("TRACE"));
         let subscriber = tracing_subscriber::registry().with(filter).with(json);
+        // While there is one subscriber alone, `tracing` asks that of the thread which comes by a
+        // place first, and a test of another thread, which has none, would silence the place for all.
+        static SECOND: OnceLock<tracing::Dispatch> = OnceLock::new();
+        SECOND.get_or_init(|| tracing::Dispatch::new(tracing_subscriber::registry()));
         (lines, tracing::subscriber::set_default(subscriber))
     }
 

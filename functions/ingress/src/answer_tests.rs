@@ -5,6 +5,8 @@ use shared::secret::SecretsFault;
 use shared::signature::Refusal;
 use shared::source::Sources;
 
+use shared::fault::Fault;
+
 use super::*;
 
 fn accepted(what: What) -> Outcome {
@@ -83,7 +85,7 @@ fn unusable_deliveries_are_answered_by_the_contract() {
 #[test]
 fn answers_say_when_to_come_again_and_nothing_about_us() {
     let throttled = answer(&faults()[0], None);
-    assert_eq!(throttled.status, 429);
+    assert_eq!(throttled.status, 503);
     let response = throttled.into_response();
     assert_eq!(response.headers()["retry-after"], "30");
     assert!(!format!("{:?}", response.body()).contains("PutItem"));

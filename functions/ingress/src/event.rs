@@ -127,20 +127,22 @@ impl HttpEvent {
 }
 
 /// The multi-value map where there is one; of the plain map, what it has besides. A name or value
-/// that HTTP does not allow is left out.
+/// that HTTP does not allow is left out, and so is what is more than a map of headers holds.
 fn header_map(multi: Option<Headers<'_>>, plain: Option<Headers<'_>>) -> HeaderMap {
     let mut map = HeaderMap::new();
     for (name, value) in multi.into_iter().flat_map(|headers| headers.0) {
         let values: Vec<&RawValue> = serde_json::from_str(value.get()).unwrap_or_default();
         for value in values {
             if let Some((name, value)) = header(&name, value) {
-                map.append(name, value);
+                let _ = map.try_append(name, value);
             }
         }
     }
     for (name, value) in plain.into_iter().flat_map(|headers| headers.0) {
-        if let Some((name, value)) = header(&name, value) {
-            map.entry(name).or_insert(value);
+        if let Some((name, value)) = header(&name, value)
+            && let Ok(slot) = map.try_entry(name)
+        {
+            slot.or_insert(value);
         }
     }
     map

@@ -179,7 +179,10 @@ impl Processor {
         let now = self.clock.now();
         let refund = matches!(wait, Wait::Limited(_) | Wait::Conflict);
         let used_up = !refund && claim.attempt() >= attempts_max(profile.ordering);
-        if used_up || (refund && is_out_of_patience(claim.first_claimed_at(), now)) {
+        // A pause is nobody's impatience: after it, patience begins anew.
+        let resumed_at = self.controls.of(&profile.name, now).await.resumed_at;
+        let waiting_since = claim.first_claimed_at().map(|at| at.max(resumed_at.unwrap_or(at)));
+        if used_up || (refund && is_out_of_patience(waiting_since, now)) {
             return self.fail(profile, claim, ErrorKind::Exhausted, why).await;
         }
         let random = fastrand::f64();
@@ -192,7 +195,10 @@ impl Processor {
                 after.saturating_add(after.max(RATE_LIMIT_WAIT).mul_f64(random))
             }
         };
-        let wait = wait.min(RELEASES_MAX_AGE);
+        // What does not use up attempts is bounded from the first claim on.
+        let since = waiting_since.map_or(Duration::ZERO, |at| now.since(at));
+        let wait =
+            wait.min(RELEASES_MAX_AGE.saturating_sub(if refund { since } else { Duration::ZERO }));
         match self.inbox.release(claim, wait, refund, why, now).await {
             Ok((Fenced::Done, waiting)) => {
                 let (key, attempt) = (claim.key(), claim.attempt());
@@ -262,7 +268,7 @@ impl Processor {
         Disposal::Delete
     }
 
-    /// Somebody else has the event, or has ended it. On the FIFO queue this copy stays, so that the
+    /// Somebody else has the event or has ended it, or we did and heard no answer. On the FIFO queue this copy stays, so that the
     /// group waits for the one who has it.
     fn lost(
         &self,
@@ -270,7 +276,7 @@ impl Processor {
         key: &shared::key::EventKey,
         status: Option<Status>,
     ) -> Disposal {
-        tracing::warn!(%key, status = status.map(Status::word), "lease lost; nothing was applied here");
+        tracing::warn!(%key, status = status.map(Status::word), "the lease is no longer ours");
         self.metrics.count(Metric::LeaseLost, Under::Source(&profile.name), self.clock.now());
         match (profile.ordering, status) {
             (Ordering::PerType, Some(status)) if status.is_unfinished() => Disposal::Return(None),

@@ -51,6 +51,8 @@ fn a_delivery_without_a_usable_id_is_keyed_by_its_digest() {
         (r#""event_id":"   ","#, Unusable::UnfitId(NameError::Blank)),
         (r#""event_id":null,"#, Unusable::NoId),
         ("", Unusable::NoId),
+        (r#""event_id":"sha256:00","#, Unusable::UnfitId(NameError::Reserved)),
+        (r#""event_id":"wh_1#sha256:00","#, Unusable::UnfitId(NameError::Reserved)),
         (r#""event_id":5,"#, Unusable::UnfitId(NameError::Character)),
         (r#""event_id":"evt_\udc00","#, Unusable::UnfitId(NameError::Character)),
         (r#""event_id":"a\u0000","#, Unusable::UnfitId(NameError::Character)),

@@ -99,6 +99,12 @@ pub(crate) fn unix_now() -> i64 {
     shared::time::Clock::system().now().secs()
 }
 
+/// This moment in RFC 3339, as Kallglot writes it.
+pub(crate) fn rfc3339_now() -> String {
+    use aws_smithy_types::date_time::{DateTime, Format};
+    DateTime::from_secs(unix_now()).fmt(Format::DateTime).unwrap()
+}
+
 fn hmac(key: &[u8], signed: &[u8]) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
     mac.update(signed);

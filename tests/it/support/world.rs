@@ -34,6 +34,7 @@ pub(crate) struct World {
     pub(crate) functions: Functions,
     pub(crate) running: Running,
     http: reqwest::Client,
+    clients: Clients,
     metrics: Arc<Mutex<Vec<serde_json::Value>>>,
 }
 
@@ -71,6 +72,7 @@ impl World {
         let parts = change(&cloud, Parts::of(&cloud, sources, sink));
         let here = parts.wire(&cloud.resources).unwrap();
         Self {
+            clients: cloud.clients(CallBudget::BACKGROUND),
             cloud: Arc::new(cloud),
             functions: Functions::Here(Arc::new(here)),
             running: Running::nothing(),
@@ -171,12 +173,12 @@ impl World {
 
     /// A client without faults.
     pub(crate) fn dynamodb(&self) -> aws_sdk_dynamodb::Client {
-        self.cloud.clients(CallBudget::BACKGROUND).dynamodb
+        self.clients.dynamodb.clone()
     }
 
     /// A client without faults.
     pub(crate) fn sqs(&self) -> aws_sdk_sqs::Client {
-        self.cloud.clients(CallBudget::BACKGROUND).sqs
+        self.clients.sqs.clone()
     }
 
     async fn scan(&self, table: &str) -> Vec<Item> {

@@ -1,3 +1,0 @@
-//! Scratch root.
-#![allow(dead_code, unused_imports, reason = "scratch")]
-mod support;

@@ -1,0 +1,77 @@
+//! The deterministic simulation: the real functions and the real SDK clients over an embedded
+//! DynamoDB and an SQS that does all it does not promise against, in virtual time.
+//!
+//! In the order of a run: [`plan`] draws the events and what goes wrong, [`run`] lets them happen,
+//! [`producer`] says when each is delivered again, [`fleet`] runs the functions, [`wire`] is where
+//! their calls meet [`faults`], [`mirror`] checks every write and [`check`] the whole at rest.
+//! [`net`] takes the product's mechanisms away, one by one, and shows that each is missed.
+//!
+//! Not here: sockets, so Apiera's handler fetches from memory; what Lambda and API Gateway do
+//! besides running a function; throttling for longer than `THROTTLED_MAX_MS` says.
+//!
+//! One seed is one run: at least twenty events of the three producers, each delivered by its own
+//! rules, while calls are refused, repeated, lost and late, messages are lost and doubled, and
+//! processes die at any await. The same seed gives the same trace.
+//!
+//! `cargo test -p tests simulation` runs a few seeds. Any others, on all cores, with a table at the
+//! end: `SIM_SEEDS=0..20000 cargo test -p tests simulation::seeds -- --nocapture`.
+
+mod check;
+mod engine;
+mod faults;
+mod fleet;
+mod handlers;
+mod mechanism;
+mod mirror;
+mod net;
+mod plan;
+mod producer;
+mod queue;
+mod report;
+mod run;
+mod sign;
+mod sqs;
+mod wire;
+mod world;
+
+use std::sync::Mutex;
+
+use self::plan::Chaos;
+use self::run::{Scenario, run};
+
+/// How many seeds every `cargo test` runs.
+const USUAL: u64 = 40;
+const ALL: Scenario = Scenario { chaos: Chaos::of_all_kinds, off: &[] };
+
+#[test]
+fn seeds() {
+    let seeds = Mutex::new(report::seeds(0..USUAL));
+    let summary = Mutex::new(report::Summary::default());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let next = seeds.lock().unwrap().next();
+                    let Some(seed) = next else { return };
+                    let outcome = run(seed, &ALL);
+                    summary.lock().unwrap().add(&outcome);
+                }
+            });
+        }
+    });
+    let summary = summary.into_inner().unwrap();
+    summary.print();
+    assert_eq!(summary.violations, Vec::<String>::new());
+    assert_eq!(summary.few_faults, 0, "runs with fewer than ten faults");
+}
+
+#[test]
+fn the_same_seed_gives_the_same_trace() {
+    for seed in 0..3 {
+        let [one, other] = [(); 2].map(|()| run(seed, &ALL).trace);
+        let differs = one.iter().zip(&other).find(|(one, other)| one != other);
+        assert_eq!(differs, None, "seed {seed}");
+        assert_eq!(one.len(), other.len(), "seed {seed}");
+    }
+}
