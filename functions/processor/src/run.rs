@@ -124,12 +124,12 @@ impl Processor {
         });
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of one invocation")]
         let millis = self.clock.now().since(began).as_millis() as f64;
-        let mut values = vec![(Metric::HandlerTime, millis)];
+        let failed = f64::from(u8::from(ended.is_err()));
+        // Zero counts, too: the average is the error rate.
+        self.emit(profile, claim, &[(Metric::HandlerTime, millis), (Metric::HandlerError, failed)]);
         if let Err(error) = &ended {
-            values.push((Metric::HandlerError, 1.0));
             tracing::warn!(key = %claim.key(), attempt = claim.attempt(), %error, "handler error");
         }
-        self.emit(profile, claim, &values);
         ended
     }
 
