@@ -63,13 +63,14 @@ impl EventId {
         checked(id, ID_BYTES_MAX).map(Self)
     }
 
-    /// An id that a producer gave. One that looks like those below could stand in the way of a
-    /// delivery without an id, and is none.
+    /// An id that a producer gave. One exactly like those below could stand in the way of a delivery
+    /// without an id, and is none.
     ///
     /// # Errors
-    /// As for [`parse`](Self::parse), or it holds `sha256:` where an id of ours does.
+    /// As for [`parse`](Self::parse), or it ends like an id of ours.
     pub fn of_producer(id: &str) -> Result<Self, NameError> {
-        if id.starts_with(DIGEST) || id.contains("#sha256:") {
+        let digest = id.rsplit('#').next().and_then(|end| end.strip_prefix(DIGEST));
+        if digest.is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit())) {
             return Err(NameError::Reserved);
         }
         Self::parse(id)

@@ -51,8 +51,6 @@ fn a_delivery_without_a_usable_id_is_keyed_by_its_digest() {
         (r#""event_id":"   ","#, Unusable::UnfitId(NameError::Blank)),
         (r#""event_id":null,"#, Unusable::NoId),
         ("", Unusable::NoId),
-        (r#""event_id":"sha256:00","#, Unusable::UnfitId(NameError::Reserved)),
-        (r#""event_id":"wh_1#sha256:00","#, Unusable::UnfitId(NameError::Reserved)),
         (r#""event_id":5,"#, Unusable::UnfitId(NameError::Character)),
         (r#""event_id":"evt_\udc00","#, Unusable::UnfitId(NameError::Character)),
         (r#""event_id":"a\u0000","#, Unusable::UnfitId(NameError::Character)),
@@ -64,6 +62,21 @@ fn a_delivery_without_a_usable_id_is_keyed_by_its_digest() {
         assert!(matches!(content, Content::Unusable(w, _) if w == why), "{id} {content:?}");
     }
     assert_ne!(kudos(r#"{"event_type":"a"}"#).0, kudos(r#"{"event_type":"b"}"#).0);
+}
+
+#[test]
+fn an_id_like_one_of_our_own_is_none() {
+    let digest = "0f".repeat(32);
+    for (id, is_ours) in [
+        (format!("sha256:{digest}"), true),
+        (format!("wh_1#sha256:{digest}"), true),
+        (format!("sha256:{}", &digest[1..]), false),
+        ("sha256:00".to_owned(), false),
+    ] {
+        let (_, content) = kudos(&format!(r#"{{"event_id":"{id}","event_type":"a"}}"#));
+        let why = Unusable::UnfitId(NameError::Reserved);
+        assert_eq!(matches!(content, Content::Unusable(w, _) if w == why), is_ours, "{id}");
+    }
 }
 
 #[test]
