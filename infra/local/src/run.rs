@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::stack::{Parts, Running};
 #[command(name = "local", version, after_help = EXAMPLES)]
 pub struct Arguments {
     /// Where deliveries are taken; port 0 lets the system choose one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9000")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9000", value_parser = address)]
     listen: SocketAddr,
     /// Keep the tables in this folder, so that they survive a restart (without it: in memory)
     #[arg(long, value_name = "DIR")]
@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long)]
     aws: bool,
     /// With --aws: drive processor and sweeper through this invoke endpoint (`cargo lambda watch`)
-    #[arg(long, value_name = "URL", requires = "aws")]
+    #[arg(long, value_name = "URL", requires = "aws", value_parser = url)]
     invoke: Option<String>,
     /// How often the sweeper runs, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
@@ -63,6 +63,19 @@ Examples:
 
 The address of every embedded service is kept in DIR/endpoints.env (.local without --data), and with
 --data the metrics in DIR/metrics.jsonl.";
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let mut found = text.to_socket_addrs().map_err(|error| error.to_string());
+    let first = found.as_mut().ok().and_then(Iterator::next);
+    first.ok_or_else(|| "expected an address and a port, as in 127.0.0.1:9000".into())
+}
+
+fn url(text: &str) -> Result<String, String> {
+    match reqwest::Url::parse(text) {
+        Ok(url) if url.has_host() => Ok(text.to_owned()),
+        _ => Err("expected a URL, as in http://127.0.0.1:9000".into()),
+    }
+}
 
 /// Where `endpoints.env` is kept when no folder is named.
 const DEFAULT_FOLDER: &str = ".local";
@@ -115,6 +128,7 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
             running.serve(front, functions);
         }
     }
+    let say = |text: &str| say(text, arguments.json);
     say(&welcome(&arguments, &cloud, &running, &sources, &environment, Clock::system().now())?);
     tokio::signal::ctrl_c().await?;
     say(match arguments.data {
@@ -215,7 +229,11 @@ fn scan(cloud: &Cloud) -> String {
     )
 }
 
-fn say(text: &str) {
-    // A closed terminal is no reason to stop.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+/// To the terminal: beside the log lines, or out of their way where they are for a machine. A closed
+/// one is no reason to stop.
+fn say(text: &str, json: bool) {
+    let _ = match json {
+        true => std::io::stderr().lock().write_all(text.as_bytes()),
+        false => std::io::stdout().lock().write_all(text.as_bytes()),
+    };
 }
