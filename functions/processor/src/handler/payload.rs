@@ -20,11 +20,6 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8], profile: &Profile) -> Resul
         }
     };
     let json = json.ok_or_else(|| HandlerError::permanent(format!("payload: no {place}")))?;
-    if json.trim_start().starts_with('[') {
-        // A struct would take it field by field, in the order of its declaration.
-        let place = if place.is_empty() { "the body" } else { place };
-        return Err(HandlerError::permanent(format!("payload: {place}: is a list, not an object")));
-    }
     let mut json = serde_json::Deserializer::from_str(json);
     serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
@@ -103,7 +98,6 @@ mod tests {
             ),
             (r#"{"amount":12345678901234567890}"#, "payload: data.amount: is not i64"),
             ("7", "payload: data: is not struct Payment"),
-            (r#"[1,{"brand":"visa"}]"#, "payload: data: is a list, not an object"),
         ] {
             let body = format!(r#"{{"event_id":"a","data":{data}}}"#);
             let error = read::<Payment>(body.as_bytes(), kudos).unwrap_err().to_string();
