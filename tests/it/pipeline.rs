@@ -71,7 +71,7 @@ async fn fifty_identical_deliveries_at_once_are_one_row_and_one_effect() {
     let totals = world.effect("kudos#acme", "totals").await.unwrap();
     assert_eq!((number(&totals, "payments"), number(&totals, "paid_cents")), (1, 700));
     assert_eq!(world.metric("Stored", Some("kudos")), 1.0);
-    assert_eq!(world.metric("Applied", Some("kudos")), 1.0);
+    world.until_metric("Applied", "kudos", 1.0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +87,7 @@ async fn unknown_types_end_as_ignored() {
         let row = world.until(&format!("{}#evt_1", delivery.source), "ignored").await;
         assert_eq!(string(&row, "outcome"), "no_handler");
         assert!(number(&row, "expires_at") > 0);
-        assert_eq!(world.metric("Ignored", Some(delivery.source)), 1.0);
+        world.until_metric("Ignored", delivery.source, 1.0).await;
     }
     assert_eq!(world.effects().await.len(), 0);
 }

@@ -159,6 +159,15 @@ impl World {
         .await
     }
 
+    /// Waits until a metric of a source sums up to this. Metrics come after the row that they tell of.
+    pub(crate) async fn until_metric(&self, name: &str, source: &str, sum: f64) {
+        let what = format!("{name} of {source} is {sum}");
+        eventually(&what, Duration::from_secs(60), async || {
+            (self.metric(name, Some(source)) == sum).then_some(())
+        })
+        .await;
+    }
+
     /// The sum of a metric over all lines, and under one source if named.
     pub(crate) fn metric(&self, name: &str, source: Option<&str>) -> f64 {
         let lines = self.metrics.lock().unwrap();
