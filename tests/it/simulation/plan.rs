@@ -12,10 +12,6 @@ use super::world::{EPOCH_MS, Outage};
 
 const MINUTE_MS: i64 = 60_000;
 const DAY_MS: i64 = 86_400_000;
-/// For so long all calls may be throttled. Longer costs deliveries of Kudos: the ingress answers
-/// 429 with `Retry-After: 30`, which Kudos puts in the place of its own delays, so that its six
-/// attempts are used up within two and a half minutes, not within an hour and three quarters.
-const THROTTLED_MAX_MS: i64 = 100_000;
 const TENANTS: [&str; 2] = ["acme", "bolt"];
 /// A session's life, with the ranks that the reference handler gives its types.
 const SESSION: [(&str, i64); 3] =
@@ -81,7 +77,7 @@ impl Chaos {
                 _ => [Kind::Refused, Kind::Throttled, Kind::RequestLost][rng.usize(0..3)],
             };
             let from_ms = any(rng);
-            let longest = if kind == Kind::Throttled { THROTTLED_MAX_MS } else { 25 * MINUTE_MS };
+            let longest = 25 * MINUTE_MS;
             let to_ms = (from_ms + rng.i64(30_000..longest)).min(EPOCH_MS + span);
             chaos.outages.push(Outage { service, kind, from_ms, to_ms });
         }
