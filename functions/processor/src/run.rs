@@ -199,7 +199,19 @@ impl Processor {
         let since = waiting_since.map_or(Duration::ZERO, |at| now.since(at));
         let wait =
             wait.min(RELEASES_MAX_AGE.saturating_sub(if refund { since } else { Duration::ZERO }));
-        match self.inbox.release(claim, wait, refund, why, now).await {
+        self.give_back(profile, claim, wait, refund, why).await
+    }
+
+    /// Releases the row, and says who brings it back.
+    async fn give_back(
+        &self,
+        profile: &Profile,
+        claim: &Claim,
+        wait: Duration,
+        refund: bool,
+        why: &str,
+    ) -> Disposal {
+        match self.inbox.release(claim, wait, refund, why, self.clock.now()).await {
             Ok((Fenced::Done, waiting)) => {
                 let (key, attempt) = (claim.key(), claim.attempt());
                 let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
@@ -236,16 +248,7 @@ impl Processor {
 
     /// A claim that needs to run alone, and for which this invocation has no time left.
     pub(crate) async fn put_off(&self, profile: &Profile, claim: &Claim) -> Disposal {
-        let (now, wait) = (self.clock.now(), Duration::ZERO);
-        match self.inbox.release(claim, wait, true, "waits to run alone", now).await {
-            Ok((Fenced::Done, Waiting::Message(after))) => Disposal::Return(Some(after)),
-            Ok((Fenced::Done, Waiting::Sweeper)) => Disposal::Delete,
-            Ok((Fenced::Lost(status), _)) => self.lost(profile, claim.key(), status),
-            Err(fault) => {
-                tracing::error!(key = %claim.key(), %fault, "not released; the lease runs out");
-                Disposal::Return(None)
-            }
-        }
+        self.give_back(profile, claim, Duration::ZERO, true, "waits to run alone").await
     }
 
     fn ended(

@@ -1,6 +1,7 @@
 //! The `due` index: what should have been finished by now, and what has failed.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::ReturnValue;
 
 use super::decide::{attempts_max, next_due, next_visit};
 use super::item::{Item, at, n, number, s, text, time};
@@ -225,10 +226,7 @@ impl Inbox {
     }
 }
 
-fn with_unfinished(
-    call: aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder,
-) -> aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder {
-    let value = |status: Status| AttributeValue::S(status.word().to_owned());
-    call.expression_attribute_values(":pending", value(Status::Pending))
-        .expression_attribute_values(":processing", value(Status::Processing))
+fn with_unfinished(call: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
+    call.expression_attribute_values(":pending", s(Status::Pending))
+        .expression_attribute_values(":processing", s(Status::Processing))
 }
