@@ -9,7 +9,7 @@ use std::path::Path;
 use std::{env, fs};
 
 /// Each guide and its blocks.
-const GUIDES: [(&str, &[&str]); 2] = [
+const GUIDES: [(&str, &[&str]); 3] = [
     (
         "docs/add-a-producer.md",
         &[
@@ -22,6 +22,10 @@ const GUIDES: [(&str, &[&str]); 2] = [
         ],
     ),
     ("docs/add-a-handler.md", &["rust handler", "rust register", "json effects", "text failures"]),
+    (
+        "README.md",
+        &["sh try", "text heard", "sh scan", "json scanned", "rust refund", "rust register-refund"],
+    ),
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -77,5 +81,5 @@ fn blocks(text: &str) -> BTreeMap<String, String> {
 /// no head of its own, and the registrations follow those of the tree.
 fn rust(name: &str, code: &str) -> String {
     let code = code.replace("crate::", "processor::").replace("//!", "//");
-    if name == "register" { format!("processor::handlers::all()\n{code}") } else { code }
+    if name.starts_with("register") { format!("processor::handlers::all()\n{code}") } else { code }
 }

@@ -133,10 +133,28 @@ def secrets(w):
         parameter = f"{source.capitalize()}SigningSecret"
         # Any other form would write the first value over a rotated one with the next deployment.
         seed = f'{{"secrets":["<{parameter}>"]}}'
-        yield from differs(f"{logical_id}.SecretString", is_.get("SecretString"), seed)
+        yield from _seeded(w, logical_id, is_, seed, [parameter])
+    for source, fields in w.code.credentials.items():
+        logical_id, is_ = found.pop(f"<AWS::StackName>/{source}/api", (None, {}))
+        if not logical_id:
+            yield f"no secret with the API credentials that {source}'s handlers read"
+            continue
+        names = [
+            source.capitalize() + "".join(word.capitalize() for word in field.split("_"))
+            for field in fields
+        ]
+        seed = ",".join(f'"{field}":"<{name}>"' for field, name in zip(fields, names))
+        yield from _seeded(w, logical_id, is_, f"{{{seed}}}", names)
+    for name in found:
+        yield f"nobody reads the secret {name}"
+
+
+def _seeded(w, logical_id, is_, seed, parameters):
+    yield from differs(f"{logical_id}.SecretString", is_.get("SecretString"), seed)
+    for parameter in parameters:
         if w.t.default(parameter) is not None:
             yield f"{parameter} has a default: a deployment could write it over the secret"
-        for other in sorted(set(is_) - {"Name", "Description", "SecretString"}):
-            yield f"{logical_id}.{other} is not expected"
-    for name in found:
-        yield f"the secret {name} is for no source"
+        if not w.t.document["Parameters"].get(parameter, {}).get("NoEcho"):
+            yield f"{parameter} is shown to everybody"
+    for other in sorted(set(is_) - {"Name", "Description", "SecretString"}):
+        yield f"{logical_id}.{other} is not expected"

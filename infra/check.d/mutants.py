@@ -207,6 +207,26 @@ MORE = [
         "  ApieraSigningSecret:\n    Type: String\n",
     ),
     (
+        "API credentials where no handler looks",
+        "      Name: !Sub '${AWS::StackName}/apiera/api'\n",
+        "      Name: !Sub '${AWS::StackName}/apiera-api'\n",
+    ),
+    (
+        "API credentials without a field that the handler reads",
+        ',"organization":"${ApieraOrganization}"}\'\n',
+        "}'\n",
+    ),
+    (
+        "an API credential with a default",
+        "  ApieraClientId:\n    Type: String\n",
+        "  ApieraClientId:\n    Type: String\n    Default: nobody\n",
+    ),
+    (
+        "an API credential that is shown",
+        "  ApieraClientSecret:\n    Type: String\n    NoEcho: true\n",
+        "  ApieraClientSecret:\n    Type: String\n",
+    ),
+    (
         "an alarm on another stack's inbox",
         "            SELECT SUM(EndpointDisabled) FROM SCHEMA(\"WebhookInbox\", inbox, source)\n            WHERE inbox = '${InboxTable}' GROUP BY source\n",
         '            SELECT SUM(EndpointDisabled) FROM SCHEMA("WebhookInbox", inbox, source)\n            GROUP BY source\n',

@@ -52,6 +52,7 @@ class Code:
     index_reads: set
     ttl: str
     business_key: set
+    credentials: dict
     environment: dict = field(default_factory=dict)
     calls: dict = field(default_factory=dict)
     binaries: dict = field(default_factory=dict)
@@ -81,6 +82,7 @@ def read(root):
             text("shared/src/inbox/body.rs"),
         ),
         business_key=set(re.findall(r'\.key\("(\w+)"', context)),
+        credentials=_credentials(root / "functions/processor/src/handlers"),
     )
     for function in FUNCTIONS:
         own = _functions(root / "functions" / function / "src")
@@ -92,7 +94,7 @@ def read(root):
 
 
 def _one(pattern, text):
-    found = re.search(pattern, text)
+    found = re.search(pattern, text, re.DOTALL)
     if not found:
         raise SystemExit(
             f"the sources no longer show {pattern!r}: correct infra/check.d/sources.py"
@@ -108,6 +110,21 @@ def _sources(tables):
             if isinstance(values, dict):
                 table[section] = values | table.get(section, {})
     return tables
+
+
+def _credentials(folder):
+    """The fields of `<prefix>/<source>/api` that each source's handlers cannot do without."""
+    found = {}
+    for path in sorted(folder.glob("*.rs")):
+        raw = path.read_text(encoding="utf-8")
+        if ".credentials()" in raw:
+            fields = _one(r"struct Credentials \{\n(.*?)\n\}", raw)
+            found[path.stem] = re.findall(r"^    (\w+): \w+,$", _without_defaults(fields), re.M)
+    return found
+
+
+def _without_defaults(fields):
+    return re.sub(r"    #\[serde\(default[^\]]*\)\]\n.*\n?", "", fields)
 
 
 def _limits(text):

@@ -15,6 +15,7 @@ pub mod decide;
 mod due;
 pub(crate) mod item;
 mod new_row;
+mod operate;
 mod row;
 
 use std::time::Duration;
@@ -28,8 +29,9 @@ pub use self::body::BodyFault;
 pub use self::claim::{Claim, Claiming};
 pub use self::commit::{Commit, Fenced};
 pub use self::control::{Control, Controls};
-pub use self::due::{DueRow, Page, Pushed};
+pub use self::due::{DueRow, Next, Page, Pushed};
 use self::item::{Item, s};
+pub use self::operate::{Dropped, LeftAlone, Redriven, Scan, Scanned, Standing, Weight};
 pub use self::row::{Body, Encoding, ErrorKind, Outcome, Row, RowError, Status};
 use crate::fault::Fault;
 use crate::key::EventKey;

@@ -24,6 +24,27 @@ pub enum SecretRule {
     Base64,
 }
 
+impl SecretRule {
+    /// The key that a text stands for, for those who sign as a producer does.
+    ///
+    /// # Errors
+    /// As for [`Secret::decode`].
+    pub fn key(self, text: &str) -> Result<Vec<u8>, SecretError> {
+        let key = match self {
+            _ if text.trim() != text => return Err(SecretError::Space),
+            Self::Text => text.as_bytes().to_vec(),
+            Self::Base64 => {
+                let text = text.strip_prefix("whsec_").unwrap_or(text);
+                [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD]
+                    .into_iter()
+                    .find_map(|engine| engine.decode(text).ok())
+                    .ok_or(SecretError::Base64)?
+            }
+        };
+        if key.is_empty() { Err(SecretError::Empty) } else { Ok(key) }
+    }
+}
+
 /// One signing secret. Cannot be printed or serialised; known in logs by its [`Fingerprint`].
 ///
 /// ```compile_fail
@@ -43,20 +64,7 @@ impl Secret {
     /// Empty, surrounded by white space, or not base64 where the rule asks for it (`v1,whsec_…`
     /// copied from a header, for example).
     pub fn decode(text: &str, rule: SecretRule) -> Result<Self, SecretError> {
-        let key = match rule {
-            _ if text.trim() != text => return Err(SecretError::Space),
-            SecretRule::Text => text.as_bytes().to_vec(),
-            SecretRule::Base64 => {
-                let text = text.strip_prefix("whsec_").unwrap_or(text);
-                [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD]
-                    .into_iter()
-                    .find_map(|engine| engine.decode(text).ok())
-                    .ok_or(SecretError::Base64)?
-            }
-        };
-        if key.is_empty() {
-            return Err(SecretError::Empty);
-        }
+        let key = rule.key(text)?;
         #[expect(clippy::expect_used, reason = "HMAC takes keys of every length (RFC 2104)")]
         let mac = Hmac::new_from_slice(&key).expect("an HMAC key");
         let print = Hmac::<Sha256>::chain_update(mac.clone(), b"webhook-inbox fingerprint");

@@ -2,19 +2,16 @@
 //! them, each once.
 #![expect(clippy::print_stdout, reason = "counts, shown with --nocapture")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use futures_util::{StreamExt as _, stream};
 use local::apiera::Options;
 use serde_json::json;
-use tokio::process::{Child, Command};
 
 use crate::support::world::{Item, number, string};
-use crate::support::{Delivery, World, eventually};
+use crate::support::{Delivery, Process, World, eventually};
 
 const EVENTS: i64 = 1_000;
 const TENANTS: i64 = 7;
@@ -31,7 +28,7 @@ async fn a_thousand_events_survive_kill_9_and_take_effect_once() {
 
     let mut process = Process::start(data).await;
     let http = reqwest::Client::new();
-    process.deliver(&http, 0..EVENTS).await;
+    deliver(&process.url, &http, 0..EVENTS).await;
     process.kill().await;
 
     let rows = rows_at_rest(data).await;
@@ -57,7 +54,7 @@ async fn a_thousand_events_survive_kill_9_and_take_effect_once() {
     assert_eq!(tables.scan("BUSINESS_TABLE").await.len(), (EVENTS + TENANTS) as usize);
     assert_eq!(books(&tables.scan("BUSINESS_TABLE").await), expected_books());
 
-    process.deliver(&http, 0..20).await;
+    deliver(&process.url, &http, 0..20).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(books(&tables.scan("BUSINESS_TABLE").await), expected_books(), "duplicates");
 }
@@ -111,83 +108,19 @@ fn count_by(rows: &[Item], attribute: &str) -> BTreeMap<String, usize> {
     counts
 }
 
-/// `cargo run -p local -- --data …`, running.
-struct Process {
-    child: Child,
-    url: String,
-    environment: HashMap<String, String>,
-}
-
-impl Process {
-    async fn start(data: &Path) -> Self {
-        // A file takes any amount of output; a pipe that nobody reads would stop the process.
-        let said = data.join("stdout");
-        let child = Command::new(env!("CARGO_BIN_EXE_stack"))
-            .args(["--listen", "127.0.0.1:0", "--sweep-every", "1", "--data"])
-            .arg(data)
-            .stdout(Stdio::from(std::fs::File::create(&said).unwrap()))
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let url = eventually("the process says its URL", Duration::from_secs(60), async || {
-            let said = std::fs::read_to_string(&said).unwrap();
-            let url = said.split_once("deliver to")?.1.split_once("/webhooks/")?.0.trim();
-            said.contains("waiting for deliveries").then(|| url.to_owned())
-        })
-        .await;
-        let environment = std::fs::read_to_string(data.join("endpoints.env")).unwrap();
-        let lines = environment.lines().filter_map(|line| line.split_once('='));
-        let environment = lines.map(|(name, value)| (name.into(), value.into())).collect();
-        Self { child, url, environment }
-    }
-
-    /// SIGKILL; waits until the process is gone.
-    async fn kill(&mut self) {
-        self.child.kill().await.unwrap();
-    }
-
-    /// Delivers these payments, many at once; all are answered 200.
-    async fn deliver(&self, http: &reqwest::Client, numbers: std::ops::Range<i64>) {
-        let answers = stream::iter(numbers).map(|n| {
-            let (tenant, amount_cents) = payment(n);
-            let data = json!({"tenant": tenant, "amount_cents": amount_cents, "currency": "EUR"});
-            let delivery = Delivery::kudos(&format!("evt_{n}"), "payment.succeeded", &data);
-            let request = http.post(format!("{}/webhooks/kudos", self.url)).body(delivery.body);
-            let add = |request: reqwest::RequestBuilder, (name, value)| request.header(name, value);
-            let request = delivery.headers.iter().map(|(n, v)| (n, v)).fold(request, add);
-            request.header("content-type", "application/json").send()
-        });
-        let mut answers = answers.buffer_unordered(CONNECTIONS);
-        while let Some(answer) = answers.next().await {
-            assert_eq!(answer.unwrap().status(), 200);
-        }
-    }
-
-    /// The process's tables, through its DynamoDB endpoint.
-    fn tables(&self) -> Tables {
-        let environment = self.environment.clone();
-        let config = aws_sdk_dynamodb::Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new(environment["AWS_REGION"].clone()))
-            .credentials_provider(Credentials::new("local", "local", None, None, "test"))
-            .endpoint_url(&environment["AWS_ENDPOINT_URL_DYNAMODB"])
-            .http_client(shared::aws::https())
-            .build();
-        Tables { dynamodb: aws_sdk_dynamodb::Client::from_conf(config), environment }
-    }
-}
-
-struct Tables {
-    dynamodb: aws_sdk_dynamodb::Client,
-    environment: HashMap<String, String>,
-}
-
-impl Tables {
-    /// All of the table that `variable` names, but for what is not an event or an effect.
-    async fn scan(&self, variable: &str) -> Vec<Item> {
-        let scan = self.dynamodb.scan().table_name(&self.environment[variable]);
-        let pages = scan.consistent_read(true).into_paginator().items().send();
-        let items: Vec<Item> = pages.collect::<Result<_, _>>().await.unwrap();
-        items.into_iter().filter(|item| !string(item, "pk").starts_with('~')).collect()
+/// Delivers these payments, many at once; all are answered 200.
+async fn deliver(url: &str, http: &reqwest::Client, numbers: std::ops::Range<i64>) {
+    let answers = stream::iter(numbers).map(|n| {
+        let (tenant, amount_cents) = payment(n);
+        let data = json!({"tenant": tenant, "amount_cents": amount_cents, "currency": "EUR"});
+        let delivery = Delivery::kudos(&format!("evt_{n}"), "payment.succeeded", &data);
+        let request = http.post(format!("{url}/webhooks/kudos")).body(delivery.body);
+        let add = |request: reqwest::RequestBuilder, (name, value)| request.header(name, value);
+        let request = delivery.headers.iter().map(|(n, v)| (n, v)).fold(request, add);
+        request.header("content-type", "application/json").send()
+    });
+    let mut answers = answers.buffer_unordered(CONNECTIONS);
+    while let Some(answer) = answers.next().await {
+        assert_eq!(answer.unwrap().status(), 200);
     }
 }

@@ -4,11 +4,13 @@
 pub(crate) mod deliveries;
 pub(crate) mod dial;
 pub(crate) mod faulty;
+pub(crate) mod process;
 pub(crate) mod world;
 
 pub(crate) use deliveries::Delivery;
 pub(crate) use dial::Dial;
 pub(crate) use faulty::{Fault, Faulty};
+pub(crate) use process::Process;
 pub(crate) use world::{Answer, World};
 
 use std::time::{Duration, Instant};

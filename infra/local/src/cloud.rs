@@ -2,6 +2,7 @@
 //! tables, queues, secrets.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -140,13 +141,20 @@ impl Cloud {
         ])
     }
 
-    /// Writes [`environment`](Self::environment) into `folder/endpoints.env`, for a shell to read.
+    /// Writes [`environment`](Self::environment) into `folder/endpoints.env`, for a shell to read, and
+    /// where deliveries are taken, for the operator's tool.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn write_environment(&self, folder: &Path) -> Result<PathBuf, CloudError> {
+    pub fn write_environment(
+        &self,
+        folder: &Path,
+        front: Option<SocketAddr>,
+    ) -> Result<PathBuf, CloudError> {
         let path = folder.join("endpoints.env");
-        let lines = self.environment().into_iter().map(|(name, value)| format!("{name}={value}\n"));
+        let mut environment = self.environment();
+        environment.extend(front.map(|at| ("WEBHOOKS_URL", format!("http://{at}/webhooks"))));
+        let lines = environment.into_iter().map(|(name, value)| format!("{name}={value}\n"));
         let text: String = lines.collect();
         let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
         let what = format!("cannot write {}", path.display());

@@ -108,7 +108,7 @@ async fn run(arguments: Arguments) -> Result<(), Box<dyn Error>> {
     let cloud = Cloud::start(arguments.data.as_deref(), &sources, apiera).await?;
     let cloud = Arc::new(cloud);
     let folder = arguments.data.clone().unwrap_or_else(|| DEFAULT_FOLDER.into());
-    let environment = cloud.write_environment(&folder)?;
+    let environment = cloud.write_environment(&folder, front.as_ref().map(Front::local_addr))?;
 
     let functions = match &arguments.invoke {
         Some(url) => Some(Functions::Invoked(Invoked::new(url))),

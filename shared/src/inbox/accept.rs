@@ -4,12 +4,12 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::body::pack;
-use super::decide::{Duplicate, duplicate, next_due};
+use super::decide::{Duplicate, duplicate};
 use super::due::DueRow;
 use super::item::{at, n, number, s};
-use super::new_row::{due_shard, failed_shard, room, set_body};
+use super::new_row::{failed_shard, room, set_body};
 use super::row::{Body, ErrorKind, Row, Status};
-use super::{Inbox, Pushed, Written, write};
+use super::{Inbox, Pushed, Redriven, write};
 use crate::delivery::Delivery;
 use crate::fault::Fault;
 use crate::key::{EventKey, SourceName, Token};
@@ -145,7 +145,9 @@ impl Inbox {
                 };
                 pushed.map(|pushed| matches!(pushed, Pushed::Send(_)))
             }
-            Duplicate::Rerun => self.rerun(row, now).await,
+            Duplicate::Rerun => {
+                self.redrive(row, now).await.map(|redriven| redriven == Redriven::Done)
+            }
             Duplicate::Unusable | Duplicate::Settled => Ok(false),
         };
         let send = moved.unwrap_or_else(|fault| {
@@ -154,30 +156,6 @@ impl Inbox {
         });
         let body_differs = row.body_sha256 != delivery.digest();
         Accepted { what: What::Duplicate(decided), send, body_differs }
-    }
-
-    /// Back to `pending`, with everything of the old run reset. `false`: it had moved on already.
-    ///
-    /// # Errors
-    /// DynamoDB did not do it.
-    pub async fn rerun(&self, row: &Row, now: Timestamp) -> Result<bool, Fault> {
-        let Some(finished_at) = row.finished_at else { return Ok(false) };
-        let call = self
-            .update(&row.key)
-            .update_expression(
-                "SET #status = :pending, due_shard = :shard, due_at = :due, attempts = :zero, \
-                 sends = :one REMOVE lease_owner, lease_until, first_claimed_at, finished_at, \
-                 error_kind, last_error, expires_at",
-            )
-            .condition_expression("#status = :failed AND finished_at = :seen")
-            .expression_attribute_values(":pending", s(Status::Pending))
-            .expression_attribute_values(":failed", s(Status::Failed))
-            .expression_attribute_values(":seen", at(finished_at))
-            .expression_attribute_values(":shard", s(due_shard(&row.key)))
-            .expression_attribute_values(":due", at(next_due(1, now)))
-            .expression_attribute_values(":zero", n(0))
-            .expression_attribute_values(":one", n(1));
-        Ok(matches!(write(call).await?, Written::Done(_)))
     }
 
     /// A stored event whose pointer the queue calls invalid: `failed`, for an operator.

@@ -4,14 +4,14 @@
 //! its life; a body that makes it grow past one write unit is paid four times.
 
 use std::borrow::Cow;
-use std::io::{Read as _, Write as _};
+use std::cell::RefCell;
+use std::io::Read as _;
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{KeysAndAttributes, PutRequest, WriteRequest};
-use flate2::Compression;
 use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
+use flate2::{Compress, Compression, FlushCompress, Status};
 
 use super::Inbox;
 use super::item::{Item, b, n, s};
@@ -52,7 +52,7 @@ pub(super) fn pack(body: &[u8], room: usize) -> Packed<'_> {
     if body.len() <= room {
         return plain;
     }
-    let deflated = deflate(body);
+    let Some(deflated) = deflate(body) else { return Packed { inline: false, ..plain } };
     if deflated.len() <= room {
         Packed { bytes: deflated.into(), encoding: Encoding::Deflate, inline: true }
     } else if deflated.len().div_ceil(UNIT) < body.len().div_ceil(UNIT) {
@@ -62,10 +62,20 @@ pub(super) fn pack(body: &[u8], room: usize) -> Packed<'_> {
     }
 }
 
-fn deflate(body: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-    #[expect(clippy::expect_used, reason = "writing to memory cannot fail")]
-    encoder.write_all(body).and_then(|()| encoder.finish()).expect("deflate into memory")
+thread_local! {
+    /// Kept, since its tables are a third of a megabyte: made anew they cost more than to compress a
+    /// small body.
+    static COMPRESSOR: RefCell<Compress> = RefCell::new(Compress::new(Compression::default(), false));
+}
+
+/// Nothing for a body that does not become smaller.
+fn deflate(body: &[u8]) -> Option<Vec<u8>> {
+    let mut deflated = Vec::with_capacity(body.len());
+    let ended = COMPRESSOR.with_borrow_mut(|compressor| {
+        compressor.reset();
+        compressor.compress_vec(body, &mut deflated, FlushCompress::Finish)
+    });
+    matches!(ended, Ok(Status::StreamEnd)).then_some(deflated)
 }
 
 fn unpack(bytes: Vec<u8>, encoding: Encoding) -> Result<Vec<u8>, BodyFault> {

@@ -141,7 +141,7 @@ impl Inbox {
             .expression_attribute_values(":why", s(clipped(why)))
             .expression_attribute_values(":now", at(now))
             .expression_attribute_values(":shard", s(failed_shard(&claim.key().source)))
-            .expression_attribute_values(":visit", at(next_visit(&claim.row().body, now)));
+            .expression_attribute_values(":visit", at(next_visit(kind, &claim.row().body, now)));
         let own = |row: &Item| text(row, "error_kind") == Some(kind.word());
         fenced(claim, call, |row| own(row) && time(row, "finished_at") == Some(now)).await
     }
@@ -227,7 +227,7 @@ fn why_cancelled(
 }
 
 /// `last_error` without what a log line would not take: at most 256 bytes, one line.
-fn clipped(why: &str) -> String {
+pub(super) fn clipped(why: &str) -> String {
     let line: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let mut end = line.len().min(ERROR_BYTES_MAX);
     while !line.is_char_boundary(end) {

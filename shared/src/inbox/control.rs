@@ -18,6 +18,8 @@ use crate::time::Timestamp;
 pub struct Control {
     /// Its events are stored and answered 2xx, but not processed.
     pub paused: bool,
+    /// When it was last paused.
+    pub paused_at: Option<Timestamp>,
     /// When processing was last taken up again.
     pub resumed_at: Option<Timestamp>,
 }
@@ -31,7 +33,11 @@ impl Control {
 
     fn read(item: &Item) -> Self {
         let paused = item.get("paused").and_then(|v| v.as_bool().ok()).copied();
-        Self { paused: paused.unwrap_or(false), resumed_at: time(item, "resumed_at") }
+        Self {
+            paused: paused.unwrap_or(false),
+            paused_at: time(item, "paused_at"),
+            resumed_at: time(item, "resumed_at"),
+        }
     }
 }
 
@@ -45,10 +51,29 @@ impl Inbox {
     /// # Errors
     /// DynamoDB did not give it.
     pub async fn control(&self, source: &SourceName) -> Result<Control, Fault> {
+        Ok(self.control_item(source).await?.as_ref().map(Control::read).unwrap_or_default())
+    }
+
+    /// When each secret of the source last made a signature, as far as that was noted, by the digits
+    /// of its fingerprint.
+    ///
+    /// # Errors
+    /// DynamoDB did not give it.
+    pub async fn secret_uses(
+        &self,
+        source: &SourceName,
+    ) -> Result<HashMap<String, Timestamp>, Fault> {
+        let item = self.control_item(source).await?.unwrap_or_default();
+        let used = item
+            .keys()
+            .filter_map(|name| Some((name.strip_prefix("used_")?.to_owned(), time(&item, name)?)));
+        Ok(used.collect())
+    }
+
+    async fn control_item(&self, source: &SourceName) -> Result<Option<Item>, Fault> {
         let call = self.dynamodb.get_item().table_name(&self.table);
         let answer = call.key("pk", s(control_key(source))).consistent_read(true).send().await;
-        let item = answer.map_err(|error| Fault::of("GetItem", &error))?.item;
-        Ok(item.as_ref().map(Control::read).unwrap_or_default())
+        Ok(answer.map_err(|error| Fault::of("GetItem", &error))?.item)
     }
 
     /// Stops the processing of a source, or takes it up again.

@@ -120,11 +120,14 @@ pub fn next_due(sends: u32, now: Timestamp) -> Timestamp {
     now.plus(doubled.min(DUE_MAX))
 }
 
-/// When a `failed` row is visited for the sake of its body.
-pub fn next_visit(body: &Body, now: Timestamp) -> Timestamp {
+/// When a `failed` row is visited for the sake of its body. One that is unusable is not renewed: a
+/// visit finds it only while it has expired and is not yet removed.
+pub fn next_visit(kind: ErrorKind, body: &Body, now: Timestamp) -> Timestamp {
     match body {
-        Body::Parts { expires_at, .. } => expires_at.minus(BODY_RENEW_BEFORE).max(now),
-        Body::Inline(..) => now.plus(BODY_RETENTION - BODY_RENEW_BEFORE),
+        Body::Parts { expires_at, .. } if kind != ErrorKind::Unusable => {
+            expires_at.minus(BODY_RENEW_BEFORE).max(now)
+        }
+        Body::Parts { .. } | Body::Inline(..) => now.plus(BODY_RETENTION - BODY_RENEW_BEFORE),
     }
 }
 

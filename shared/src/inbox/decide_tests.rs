@@ -30,6 +30,10 @@ fn row(status: Status) -> Row {
         error_kind: None,
         last_error: None,
         outcome: None,
+        signed_by: None,
+        first_attempt: None,
+        expires_at: None,
+        drop_reason: None,
     }
 }
 
@@ -122,10 +126,13 @@ fn bodies_are_renewed_before_they_expire_and_patience_ends() {
     assert!(needs_renewal(&parts(30), NOW) && !needs_renewal(&parts(31), NOW));
     assert!(!needs_renewal(&Body::Inline(vec![], Encoding::Identity), NOW));
     for days in [31, 90] {
-        let visit = next_visit(&parts(days), NOW);
+        let visit = next_visit(ErrorKind::Permanent, &parts(days), NOW);
         assert!(needs_renewal(&parts(days), visit) && visit >= NOW, "{days}");
     }
-    assert_eq!(next_visit(&parts(1), NOW), NOW);
+    assert_eq!(next_visit(ErrorKind::Permanent, &parts(1), NOW), NOW);
+    // Not renewed, so that nothing is gained by looking again every minute until it is removed.
+    let gone = next_visit(ErrorKind::Unusable, &parts(0), NOW);
+    assert!(gone > NOW.plus(Duration::from_secs(7 * 86_400)));
     assert!(is_out_of_patience(Some(ago(72 * 3600 + 1)), NOW));
     assert!(!is_out_of_patience(Some(ago(72 * 3600)), NOW) && !is_out_of_patience(None, NOW));
 }

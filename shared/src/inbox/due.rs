@@ -27,6 +27,8 @@ pub struct DueRow {
     pub due_at: Timestamp,
     /// How often it was sent.
     pub sends: u32,
+    /// Why it is failed; nothing for an unfinished one.
+    pub error_kind: Option<ErrorKind>,
 }
 
 /// A page of the index.
@@ -41,6 +43,27 @@ pub struct Page {
 /// Where the next page begins.
 #[derive(Debug)]
 pub struct Next(Item);
+
+impl Next {
+    /// The page of `shard` that begins behind a row: behind its place, even if it has gone since.
+    pub fn behind(shard: &str, key: &EventKey, due_at: Timestamp) -> Self {
+        let place = [("due_shard", s(shard)), ("due_at", at(due_at)), ("pk", s(key))];
+        Self(place.map(|(name, value)| (name.to_owned(), value)).into())
+    }
+
+    /// The page of the table that begins behind this row, even if it has gone since.
+    pub fn behind_row(key: &EventKey) -> Self {
+        Self([("pk".to_owned(), s(key))].into())
+    }
+
+    pub(super) fn of_key(key: Item) -> Self {
+        Self(key)
+    }
+
+    pub(super) fn into_key(self) -> Item {
+        self.0
+    }
+}
 
 /// What pushing a row's `due_at` forward says.
 #[derive(Debug)]
@@ -62,6 +85,7 @@ impl DueRow {
             received_at: row.received_at,
             due_at: row.due_at?,
             sends: row.sends,
+            error_kind: row.error_kind,
         })
     }
 
@@ -72,6 +96,7 @@ impl DueRow {
             received_at: time(item, "received_at")?,
             due_at: time(item, "due_at")?,
             sends: number(item, "sends").unwrap_or(1),
+            error_kind: text(item, "error_kind").and_then(ErrorKind::parse),
         })
     }
 }
@@ -206,7 +231,10 @@ impl Inbox {
             .expression_attribute_values(":why", s("the last run never came back"))
             .expression_attribute_values(":most", n(attempts_max(ordering)))
             .expression_attribute_values(":shard", s(failed_shard(&row.key.source)))
-            .expression_attribute_values(":visit", at(next_visit(&row.body, now)))
+            .expression_attribute_values(
+                ":visit",
+                at(next_visit(ErrorKind::Exhausted, &row.body, now)),
+            )
             .expression_attribute_values(":now", at(now));
         Ok(matches!(write(with_unfinished(call)).await?, Written::Done(_)))
     }
@@ -216,12 +244,13 @@ impl Inbox {
     /// # Errors
     /// DynamoDB did not do it; the row is visited again at once.
     pub async fn visited(&self, row: &Row, now: Timestamp) -> Result<(), Fault> {
+        let kind = row.error_kind.unwrap_or(ErrorKind::Permanent);
         let call = self
             .update(&row.key)
             .update_expression("SET due_at = :visit")
             .condition_expression("#status = :failed")
             .expression_attribute_values(":failed", s(Status::Failed))
-            .expression_attribute_values(":visit", at(next_visit(&row.body, now)));
+            .expression_attribute_values(":visit", at(next_visit(kind, &row.body, now)));
         write(call).await.map(drop)
     }
 }

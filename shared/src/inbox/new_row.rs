@@ -100,7 +100,7 @@ pub(super) fn room(row: &Item) -> usize {
 /// Places the body in a row, or where it is.
 pub(super) fn set_body(row: &mut Item, what: What, body: Body, now: Timestamp) {
     if what == What::Parked(ErrorKind::BeyondMemory) {
-        row.insert("due_at".into(), at(next_visit(&body, now)));
+        row.insert("due_at".into(), at(next_visit(ErrorKind::BeyondMemory, &body, now)));
     }
     let mut set = |name: &str, value| drop(row.insert(name.to_owned(), value));
     let encoding = match body {

@@ -172,6 +172,14 @@ pub struct Row {
     pub last_error: Option<String>,
     /// How it ended.
     pub outcome: Option<Outcome>,
+    /// Fingerprint of the secret that its signature matched.
+    pub signed_by: Option<String>,
+    /// The producer's number of the delivery that stored it.
+    pub first_attempt: Option<u32>,
+    /// When it is forgotten; only of finished rows.
+    pub expires_at: Option<Timestamp>,
+    /// Why an operator has given it up.
+    pub drop_reason: Option<String>,
 }
 
 /// A row that does not read as one: written by something else.
@@ -212,6 +220,10 @@ impl Row {
             error_kind: text(item, "error_kind").and_then(ErrorKind::parse),
             last_error: text(item, "last_error").map(str::to_owned),
             outcome: text(item, "outcome").and_then(Outcome::parse),
+            signed_by: text(item, "signed_by").map(str::to_owned),
+            first_attempt: number(item, "first_attempt"),
+            expires_at: number(item, "expires_at").map(Timestamp::from_secs),
+            drop_reason: text(item, "drop_reason").map(str::to_owned),
         })
     }
 }

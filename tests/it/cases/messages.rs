@@ -57,7 +57,8 @@ async fn of_a_redriven_message_the_row_decides() {
         }
         // An operator's decision about the row is what makes a failed event run again.
         let row = desk.inbox().row(&shared::key::EventKey::parse(failed).unwrap()).await.unwrap();
-        assert!(desk.inbox().rerun(&row.unwrap(), desk.now()).await.unwrap());
+        let outcome = desk.inbox().redrive(&row.unwrap(), desk.now()).await.unwrap();
+        assert_eq!(outcome, shared::inbox::Redriven::Done);
         assert_eq!(desk.batch(&[redriven(&desk, failed)]).await, NONE);
         assert_eq!((desk.status(failed).await.as_str(), desk.applied(failed).await), ("done", 1));
     }

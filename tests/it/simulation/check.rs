@@ -52,10 +52,14 @@ fn event(mirror: &Mirror, key: &str, told: &Told, now_ms: i64) -> Option<String>
         return Some(format!("was accepted and is forgotten: {}", shown(row)));
     }
     let applied = usize::from(status == "done" && outcome == "applied");
-    if told.applied.len() != applied {
+    // What has been forgotten may have been delivered again: the row tells of the second time.
+    let fits = told.applied.len() == applied || (told.forgotten && told.applied.len() <= 1);
+    if !fits {
         return Some(format!("applied {} times: {}", told.applied.len(), shown(row)));
     }
     let expected = match told.does {
+        _ if status == "dropped" => told.given_up,
+        _ if text(row, "error_kind") == ErrorKind::Unsendable.word() => true,
         Does::Nothing => status == "ignored",
         Does::Unusable => text(row, "error_kind") == ErrorKind::Unusable.word(),
         _ => matches!(status, "done" | "failed"),
@@ -77,7 +81,7 @@ fn event(mirror: &Mirror, key: &str, told: &Told, now_ms: i64) -> Option<String>
 }
 
 fn is_applied(mirror: &Mirror, key: &str) -> bool {
-    mirror.row(key).is_some_and(|row| text(row, "outcome") == "applied")
+    mirror.events.get(key).is_some_and(|told| !told.applied.is_empty())
 }
 
 /// The lines, the totals and the events agree to the cent.
@@ -112,7 +116,7 @@ fn ledger(mirror: &Mirror) -> Option<String> {
 /// Entities show the newest of the events that ended well; counters count each once.
 fn entities(state: &State) -> Option<String> {
     let mirror = &state.mirror;
-    let done = |key: &str| mirror.row(key).is_some_and(|row| text(row, "status") == "done");
+    let done = |key: &str| mirror.events.get(key).is_some_and(|told| told.ever_done);
     let mut sessions: BTreeMap<&str, ((i64, i64), BTreeSet<&str>)> = BTreeMap::new();
     let (mut counted, mut mended) = (0, 0);
     for (key, told) in &mirror.events {
@@ -175,7 +179,8 @@ fn products(state: &State) -> Option<String> {
 fn order(mirror: &Mirror) -> Option<String> {
     let mut by_type: BTreeMap<&str, Vec<(u32, u32, &str)>> = BTreeMap::new();
     for (key, told) in &mirror.events {
-        let plain = told.sends == 1 && !told.ever_failed && key.starts_with("kudos#");
+        let again = told.sends > 1 || told.carried || told.ever_failed;
+        let plain = !again && key.starts_with("kudos#");
         if let (true, Some(sent), [applied]) = (plain, told.first_send, &told.applied[..]) {
             by_type.entry(&told.event_type).or_default().push((sent, *applied, key));
         }
@@ -207,12 +212,11 @@ pub(crate) fn may_expire(state: &mut State, key: &str, now_ms: i64) {
 }
 
 /// Long after: what had failed is still there, what was done is forgotten.
-pub(crate) fn after_expiry(state: &mut State, rested_ms: i64) {
+pub(crate) fn after_expiry(state: &mut State, rested_ms: i64, now_ms: i64) {
     let mirror = &state.mirror;
     let kept = mirror
         .rows()
         .find(|(_, row)| number(row, "expires_at").is_some_and(|at| at * 1000 < rested_ms));
-    let now_ms = rested_ms + 40 * 86_400_000;
     if let Some(what) = kept.map(|(key, _)| format!("{key} has expired and is still there")) {
         state.violated(now_ms, &what);
     }

@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Conflict,
     /// Some entries of a batch are refused.
     HalfBatch,
+    /// The queue calls a message invalid.
+    Invalid,
     /// The process ends at some await.
     Killed,
     /// The queue gives a message twice.
@@ -59,7 +61,7 @@ pub(crate) type Rates = BTreeMap<Kind, f64>;
 pub(crate) type Counts = BTreeMap<(Kind, String), u64>;
 
 /// The kinds that meet one call to AWS, in the order in which they are drawn.
-pub(crate) const OF_CALLS: [Kind; 7] = [
+pub(crate) const OF_CALLS: [Kind; 8] = [
     Kind::Refused,
     Kind::AnswerLost,
     Kind::RequestLost,
@@ -67,6 +69,7 @@ pub(crate) const OF_CALLS: [Kind; 7] = [
     Kind::Slow,
     Kind::Conflict,
     Kind::HalfBatch,
+    Kind::Invalid,
 ];
 
 /// The kinds that happen by themselves or to others than AWS calls.
@@ -98,6 +101,13 @@ pub(crate) fn draw(rng: &mut fastrand::Rng) -> Rates {
     rates
 }
 
+impl Kind {
+    /// Kinds that a plan draws a rate for.
+    pub(crate) fn drawn() -> impl Iterator<Item = Self> {
+        OF_CALLS.into_iter().chain(OTHERS)
+    }
+}
+
 /// How long a slow call is under way before it happens.
 pub(crate) fn slowness(rng: &mut fastrand::Rng) -> Duration {
     let longest = if rng.f64() < 0.2 { 300_000 } else { 25_000 };
@@ -109,7 +119,13 @@ pub(crate) fn step(operation: &str, request: &Value) -> &'static str {
     let key = request["Key"]["pk"]["S"].as_str().unwrap_or_default();
     match operation {
         "PutItem" => "put",
-        "UpdateItem" => update(request["UpdateExpression"].as_str().unwrap_or_default()),
+        "UpdateItem" => update(
+            &[
+                request["UpdateExpression"].as_str().unwrap_or_default(),
+                request["ConditionExpression"].as_str().unwrap_or_default(),
+            ]
+            .join(" if "),
+        ),
         "TransactWriteItems" => "commit",
         "Query" => "read due",
         "GetItem" if key.starts_with("~control") => "read control",
@@ -133,7 +149,9 @@ fn update(expression: &str) -> &'static str {
         ("#outcome = :outcome", "finish"),
         ("attempts = :zero", "rerun"),
         ("due_at = :next", "push"),
+        ("attempts >= :most", "give up"),
         ("last_error = :why", "fail"),
+        ("drop_reason = :why", "drop"),
         ("error_kind = :kind", "park"),
         ("due_at = :visit", "visited"),
         ("#e = :e", "renew"),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use aws_config::SdkConfig;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use local::functions::Functions;
 use local::provision::Resources;
@@ -34,7 +35,7 @@ static INSTANCES: AtomicU64 = AtomicU64::new(0);
 pub(crate) struct Fleet {
     pub(crate) world: Arc<World>,
     sources: Sources,
-    resources: Resources,
+    pub(crate) resources: Resources,
     skew_max_ms: i64,
     instances: Mutex<Vec<Instance>>,
 }
@@ -92,9 +93,7 @@ impl Fleet {
             }
             skew
         };
-        let http = SharedHttpClient::new(Wire { world: world.clone(), node });
-        let region = format!("sim-{}", INSTANCES.fetch_add(1, Ordering::Relaxed));
-        let config = sdk_config(region, http);
+        let config = self.config(node);
         let parts = Parts {
             sources: self.sources.clone(),
             handlers: registry(world),
@@ -104,6 +103,13 @@ impl Fleet {
             clock: world.clock(skew),
         };
         Functions::Here(Arc::new(parts.wire(&self.resources).unwrap()))
+    }
+
+    /// What a process of its own is configured with.
+    pub(crate) fn config(&self, node: u32) -> SdkConfig {
+        let http = SharedHttpClient::new(Wire { world: self.world.clone(), node });
+        let region = format!("sim-{}", INSTANCES.fetch_add(1, Ordering::Relaxed));
+        sdk_config(region, http)
     }
 
     /// Runs one invocation, which may die at any await. Nothing if it did.
@@ -116,8 +122,8 @@ impl Fleet {
         let polls = {
             let now = self.world.now_ms();
             let mut state = self.world.state();
-            let rate = state.rates.get(&Kind::Killed).copied().unwrap_or(0.0);
-            let dies = now < state.calm_from_ms && state.rng.f64() < rate;
+            let rate = state.rate(Kind::Killed, now);
+            let dies = rate > 0.0 && state.rng.f64() < rate;
             dies.then(|| state.rng.u32(1..60))
         };
         let mortal = Mortal { inner: pin!(run(functions)), polls };
@@ -216,6 +222,7 @@ impl Fleet {
             {
                 continue;
             }
+            state.tell(now, &format!("delete {}: {}", message.handle, message.body));
             state.queue(fifo).delete(message.id, message.handle, now);
         }
         drop(state);
@@ -232,8 +239,7 @@ impl Fleet {
 fn receive(world: &World, fifo: bool) -> Vec<Message> {
     let now = world.now_ms();
     let mut state = world.state();
-    let calm = now >= state.calm_from_ms;
-    let rate = |kind| state.rates.get(&kind).copied().filter(|_| !calm).unwrap_or(0.0);
+    let rate = |kind| state.rate(kind, now);
     let odds = Odds { out_of_order: rate(Kind::OutOfOrder), twice: rate(Kind::Duplicated) };
     let mut rng = state.rng.fork();
     let received = state.queue(fifo).receive(now, odds, &mut rng);
@@ -242,6 +248,9 @@ fn receive(world: &World, fifo: bool) -> Vec<Message> {
     }
     for _ in 0..received.doubled {
         state.count(Kind::Duplicated, "receive");
+    }
+    for Message { handle, receives, body, .. } in &received.messages {
+        state.tell(now, &format!("receive {handle}, time {receives}: {body}"));
     }
     received.messages
 }

@@ -10,12 +10,10 @@ use processor::handlers::{kallglot, kudos};
 use serde::Deserialize;
 use serde_json::Value;
 use shared::effects::{Change, Effects};
-use shared::limits::{ATTEMPTS_MAX, ATTEMPTS_MAX_ORDERED};
 use shared::time::Timestamp;
 
 use super::faults::Kind;
 use super::mirror::Does;
-use super::producer::Producer;
 use super::world::World;
 
 type Ran = Result<Effects, HandlerError>;
@@ -63,10 +61,7 @@ async fn before(world: &World, ctx: &Context) -> Result<(), HandlerError> {
         let mut state = world.state();
         let delay = state.handler_ms + state.rng.u64(0..200);
         let told = state.mirror.events.get_mut(&key);
-        let most = match told.as_ref().map(|told| told.producer) {
-            Some(Producer::Kudos) => ATTEMPTS_MAX_ORDERED,
-            _ => ATTEMPTS_MAX,
-        };
+        let most = told.as_ref().map_or(0, |told| told.producer.attempts_max());
         if let Some(told) = told {
             told.runs += 1;
         }

@@ -50,8 +50,17 @@ pub(crate) struct Told {
     pub(crate) first_send: Option<u32>,
     pub(crate) applied: Vec<u32>,
     pub(crate) ever_failed: bool,
+    pub(crate) ever_done: bool,
+    /// It waited for longer than a message is kept back: the sweeper was to send it again.
+    pub(crate) carried: bool,
+    /// An operator asked for its end.
+    pub(crate) given_up: bool,
+    /// Its finished row has expired: the inbox remembers nothing of it.
+    pub(crate) forgotten: bool,
     pub(crate) first_seen_ms: Option<i64>,
     pub(crate) runs: u32,
+    /// Visits of the sweeper after it had failed.
+    pub(crate) visits: i64,
 }
 
 /// The tables, and what was told of each event.
@@ -83,8 +92,13 @@ impl Told {
             first_send: None,
             applied: vec![],
             ever_failed: false,
+            ever_done: false,
+            carried: false,
+            given_up: false,
+            forgotten: false,
             first_seen_ms: None,
             runs: 0,
+            visits: 0,
         }
     }
 }
@@ -110,6 +124,20 @@ impl Mirror {
             told.sends += 1;
             told.unheard += u32::from(unheard);
             told.first_send.get_or_insert(place);
+        }
+    }
+
+    /// Somebody asked for another run, which may send.
+    pub(crate) fn asked_again(&mut self, key: &str) {
+        if let Some(told) = self.events.get_mut(key) {
+            told.deliveries += 1;
+        }
+    }
+
+    /// An operator gives an event up.
+    pub(crate) fn given_up(&mut self, key: &str) {
+        if let Some(told) = self.events.get_mut(key) {
+            told.given_up = true;
         }
     }
 
@@ -192,6 +220,9 @@ fn changed(
     let place = state.mirror.place();
     if new.is_null() {
         state.mirror.expired.insert(key.to_owned(), old.clone());
+        if let Some(told) = state.mirror.events.get_mut(key) {
+            told.forgotten = true;
+        }
         // The clock of the function that finished it may be ahead.
         let expires = number(old, "expires_at").map_or(i64::MAX, |at| at * 1000);
         return if expires <= now_ms { Ok(()) } else { Err("gone before its time") };
@@ -214,9 +245,28 @@ fn changed(
         }
         _ => {}
     }
+    let kept = unusable && is != Some(Status::Dropped);
+    if kept && number(new, "expires_at") < number(new, "received_at").map(kept_until) {
+        return Err("what is unusable is kept for ninety days");
+    }
     let Some(told) = state.mirror.events.get_mut(key) else { return Ok(()) };
-    told.first_seen_ms.get_or_insert(now_ms);
+    if number(new, "attempts") > Some(told.producer.attempts_max().into()) {
+        return Err("more attempts than there may be");
+    }
+    let first_ms = *told.first_seen_ms.get_or_insert(now_ms);
+    if (was, is) == (Some(Status::Failed), Some(Status::Failed)) {
+        told.visits += i64::from(old["due_at"] != new["due_at"]);
+        if told.visits > 2 + (now_ms - first_ms) / VISITS_MS {
+            return Err("visited again and again");
+        }
+    }
+    let waits_until = number(new, "lease_until");
+    told.carried |= waits_until.is_some() && waits_until == number(new, "due_at");
     told.ever_failed |= is == Some(Status::Failed);
+    if is == Some(Status::Dropped) && !told.given_up {
+        return Err("nobody dropped it");
+    }
+    told.ever_done |= is == Some(Status::Done);
     if is == Some(Status::Done) && text(new, "outcome") == "applied" {
         told.applied.push(place);
         if told.applied.len() > 1 {
@@ -224,6 +274,14 @@ fn changed(
         }
     }
     Ok(())
+}
+
+/// A failed row is visited once in sixty days; a put or visit whose answer was lost may add one.
+const VISITS_MS: i64 = 30 * 86_400_000;
+
+/// Until when (in s) an unusable event that came then (in ms) is kept at least.
+fn kept_until(received_ms: i64) -> i64 {
+    received_ms / 1000 + 90 * 86_400
 }
 
 /// A row for people: without its body and its random parts.

@@ -1,5 +1,7 @@
 //! What a seed draws before a run begins: the events, what goes wrong by plan, and when.
 
+use std::ops::Range;
+
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use shared::key::EventId;
@@ -11,6 +13,7 @@ use super::sign::{Payload, rfc3339};
 use super::world::{EPOCH_MS, Outage};
 
 const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 86_400_000;
 const TENANTS: [&str; 2] = ["acme", "bolt"];
 /// A session's life, with the ranks that the reference handler gives its types.
@@ -47,8 +50,12 @@ pub(crate) struct Chaos {
     pub(crate) steps: &'static [&'static str],
     /// Nothing happens that may end an event of an unordered source as `exhausted`.
     pub(crate) blameless: bool,
-    /// The run goes on until all that may expire has.
-    pub(crate) long: bool,
+    /// So many days more, until all that may expire has.
+    pub(crate) long_days: i64,
+    /// How long somebody looks after what failed: has it run again, or drops it.
+    pub(crate) operator_until_ms: Option<i64>,
+    /// Later times at which things go wrong once more.
+    pub(crate) late_storms: Vec<Range<i64>>,
 }
 
 impl Told {
@@ -102,9 +109,34 @@ impl Chaos {
         if rng.f64() < 0.2 {
             chaos.handlers_down_until_ms = EPOCH_MS + rng.i64(1..10) * MINUTE_MS;
         }
-        chaos.long = rng.f64() < 0.1;
+        chaos.long_days = if rng.f64() < 0.1 { rng.i64(40..110) } else { 0 };
+        chaos.operator_until_ms = (rng.f64() < 0.5).then_some(EPOCH_MS + 6 * HOUR_MS);
+        chaos.late_storms = late_storms(rng, &chaos);
         chaos
     }
+
+    /// When things go wrong: first of all, and later.
+    pub(crate) fn storms(&self) -> Vec<Range<i64>> {
+        let first = EPOCH_MS..EPOCH_MS + self.span_ms;
+        [first].into_iter().chain(self.late_storms.iter().cloned()).collect()
+    }
+}
+
+/// When what failed is asked for again; and when the bodies of what has waited for long are renewed,
+/// in the first hours of a day. None is longer than the strictest producer is patient.
+fn late_storms(rng: &mut fastrand::Rng, chaos: &Chaos) -> Vec<Range<i64>> {
+    let mut storms = vec![];
+    if rng.f64() < 0.5 {
+        let from_ms = EPOCH_MS + rng.i64(2 * HOUR_MS..4 * HOUR_MS);
+        storms.push(from_ms..from_ms + rng.i64(20..60) * MINUTE_MS);
+    }
+    let paused_long = chaos.pause.is_some_and(|(_, from_ms, to_ms)| to_ms - from_ms > 60 * DAY_MS);
+    if paused_long || chaos.long_days > 60 {
+        let renewals = (EPOCH_MS + 59 * DAY_MS).div_euclid(DAY_MS)..;
+        let days = renewals.take(4).map(|day| day * DAY_MS..day * DAY_MS + HOUR_MS);
+        storms.extend(days);
+    }
+    storms
 }
 
 /// At least twenty events, of all three producers.
@@ -141,6 +173,17 @@ pub(crate) fn events(rng: &mut fastrand::Rng, span_ms: i64, crowd: usize) -> Vec
         burst(rng, &mut events, span_ms);
     }
     events
+}
+
+/// Some are asked for again when the inbox is about to forget them, or has.
+pub(crate) fn ask_late(rng: &mut fastrand::Rng, events: &mut [Fired]) {
+    for fired in events {
+        // Nothing protects a plan or a fetched product that is written once more, and they bear it.
+        let bears_it = !matches!(fired.does, Does::Upgrade { .. } | Does::Fetch { .. });
+        if bears_it && rng.f64() < 0.2 {
+            fired.replays_ms.push(fired.at_ms + rng.i64(28 * DAY_MS..36 * DAY_MS));
+        }
+    }
 }
 
 /// An operator of Kudos has all its events sent again, with their old ids, between two of its own.
@@ -184,9 +227,13 @@ fn fired(producer: Producer, id: String, event_type: &str, body: &Value, does: D
     }
 }
 
-/// Bytes that do not compress, so that the body is kept in items of its own.
+/// Bytes that hardly compress, so that the body is kept in items of its own: mostly one.
 fn padding(rng: &mut fastrand::Rng) -> String {
-    let length = if rng.f64() < 0.3 { rng.usize(1_500..4_000) } else { 0 };
+    let length = match rng.u32(0..1000) {
+        0..300 => rng.usize(1_500..4_000),
+        300 => rng.usize(600_000..1_200_000),
+        _ => 0,
+    };
     (0..length).map(|_| rng.alphanumeric()).collect()
 }
 
@@ -210,7 +257,8 @@ fn kudos(rng: &mut fastrand::Rng, number: usize, at_ms: i64) -> Fired {
         }
         8 => ("invoice.drawn", json!({}), Does::Nothing),
         _ => {
-            let body = json!({"event_type": "payment.succeeded", "data": {"number": number}});
+            let body = json!({"event_type": "payment.succeeded",
+                "data": {"number": number, "note": padding(rng)}});
             let kind = "payment.succeeded";
             return Fired { at_ms, ..fired(Producer::Kudos, id, kind, &body, Does::Unusable) };
         }
@@ -236,7 +284,8 @@ fn kallglot(rng: &mut fastrand::Rng, number: usize, at_ms: i64) -> Fired {
             ("recording.ready", Does::Poison { mended_ms })
         }
         _ => {
-            let body = json!({"type": "session.ended", "data": {"number": number}});
+            let body = json!({"type": "session.ended",
+                "data": {"number": number, "text": padding(rng)}});
             let kind = "session.ended";
             return Fired { at_ms, ..fired(Producer::Kallglot, id, kind, &body, Does::Unusable) };
         }
@@ -249,7 +298,7 @@ fn kallglot(rng: &mut fastrand::Rng, number: usize, at_ms: i64) -> Fired {
     let mut fired = Fired { at_ms, ..fired(Producer::Kallglot, id, event_type, &body, does) };
     if matches!(fired.does, Does::Poison { .. }) {
         // Somebody mends the handler and asks for the event again.
-        fired.replays_ms.push(at_ms + rng.i64(3 * 3_600_000..6 * 3_600_000));
+        fired.replays_ms.push(at_ms + rng.i64(2 * HOUR_MS..5 * HOUR_MS));
     }
     fired
 }

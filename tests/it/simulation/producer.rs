@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use shared::limits::{ATTEMPTS_MAX, ATTEMPTS_MAX_ORDERED};
+
 const fn s(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
@@ -44,6 +46,14 @@ impl Producer {
             Self::Kudos => "kudos",
             Self::Kallglot => "kallglot",
             Self::Apiera => "apiera",
+        }
+    }
+
+    /// How often the product may try one event of it.
+    pub(crate) const fn attempts_max(self) -> u32 {
+        match self {
+            Self::Kudos => ATTEMPTS_MAX_ORDERED,
+            Self::Kallglot | Self::Apiera => ATTEMPTS_MAX,
         }
     }
 

@@ -4,12 +4,15 @@
 #![expect(clippy::print_stderr, reason = "this is what people read")]
 
 use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, stderr};
 use std::ops::Range;
+use std::time::Instant;
 
 use sha2::{Digest as _, Sha256};
 
 use super::faults::Counts;
-use super::run::Outcome;
+use super::run::{Outcome, Scenario};
+use super::shrink::{Without, shrink};
 
 /// Lines of the trace that are shown.
 const TRACE_LINES: usize = 60;
@@ -24,9 +27,17 @@ pub(crate) fn seeds(usual: Range<u64>) -> Range<u64> {
     }
 }
 
+/// What runs leave out of their plans: `SIM_WITHOUT=part,part`, as a shrunk violation names it.
+pub(crate) fn without() -> Without {
+    let text = std::env::var("SIM_WITHOUT").unwrap_or_default();
+    text.parse().unwrap_or_else(|part| panic!("SIM_WITHOUT: no event and no fault is {part:?}"))
+}
+
 /// All runs together.
-#[derive(Default)]
 pub(crate) struct Summary {
+    /// How many there will be.
+    of: u64,
+    began: Instant,
     runs: u64,
     events: usize,
     pub(crate) few_faults: u64,
@@ -38,6 +49,21 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
+    /// Of so many runs, none of them run yet.
+    pub(crate) fn of(of: u64) -> Self {
+        Self {
+            of,
+            began: Instant::now(),
+            runs: 0,
+            events: 0,
+            few_faults: 0,
+            traces: [0; 8],
+            counts: Counts::new(),
+            ends: BTreeMap::new(),
+            violations: vec![],
+        }
+    }
+
     pub(crate) fn add(&mut self, outcome: &Outcome) {
         self.runs += 1;
         self.events += outcome.events;
@@ -49,14 +75,29 @@ impl Summary {
             *self.ends.entry(end.clone()).or_default() += count;
         }
         if let Some(what) = &outcome.violation {
-            print(outcome);
             self.violations.push(format!("seed {}: {what}", outcome.seed));
         }
         // In any order, so that threads do not matter.
         let digest = Sha256::digest(outcome.trace.join("\n"));
         self.traces.iter_mut().zip(digest).for_each(|(sum, byte)| *sum ^= byte);
-        if self.runs.is_multiple_of(20) {
-            eprintln!("{} runs, {} violations", self.runs, self.violations.len());
+        self.progress();
+    }
+
+    /// A bar that moves on a terminal, else a line for each twentieth of the way.
+    fn progress(&self) {
+        let Self { of, runs, violations, .. } = self;
+        let secs = self.began.elapsed().as_secs();
+        let left = secs * (of - runs) / runs;
+        let done = usize::try_from(runs * 20 / of).unwrap_or(20);
+        let line = format!(
+            "[{:<20}] {runs} of {of} runs, {} violations, {secs} s, about {left} s to go",
+            "#".repeat(done),
+            violations.len()
+        );
+        if stderr().is_terminal() {
+            eprint!("\r{line} ");
+        } else if runs.is_multiple_of(of.div_ceil(20)) {
+            eprintln!("{line}");
         }
     }
 
@@ -78,16 +119,41 @@ impl Summary {
     }
 }
 
-/// One violation: what, the end of the trace as far as it is about that event, what was left, and
-/// how to repeat it.
+/// One violation as small as it can be made: what, the end of the trace as far as it is about that
+/// event, what was left, and how to repeat it.
+pub(crate) fn violation(outcome: Outcome, scenario: &Scenario, without: &Without) {
+    let (seed, whole) = (outcome.seed, outcome.events);
+    let again = |without: &Without| {
+        let left_out = match without.to_string() {
+            parts if parts.is_empty() => parts,
+            parts => format!(" SIM_WITHOUT={parts}"),
+        };
+        let next = seed + 1;
+        eprintln!(
+            "again: SIM_SEEDS={seed}..{next}{left_out} cargo test -p tests simulation::seeds -- --nocapture"
+        );
+    };
+    // What was left out by hand is being looked at already.
+    if *without != Without::default() {
+        print(&outcome);
+        return again(without);
+    }
+    let (smallest, without) = shrink(outcome, scenario);
+    print(&smallest);
+    eprintln!("  (with {} of {whole} events)", smallest.events);
+    again(&without);
+}
+
+/// What a violated run shows.
 pub(crate) fn print(outcome: &Outcome) {
     let Outcome { seed, violation, trace, .. } = outcome;
     let what = violation.as_deref().unwrap_or_default();
     eprintln!("\nseed {seed}: {what}");
-    let key = what.split([' ', ':']).find(|word| word.contains('#'));
-    let about = |line: &&String| match key.and_then(|key| key.split_once('#')) {
-        Some((_, id)) => line.contains(id) || line.contains("paused") || line.contains("purged"),
-        None => true,
+    let words = what.split([' ', ':', ',']);
+    let ids: Vec<&str> = words.filter_map(|word| Some(word.split_once('#')?.1)).collect();
+    let general = ["paused", "purged", "dies"];
+    let about = |line: &&String| {
+        ids.is_empty() || ids.iter().chain(&general).any(|word| line.contains(word))
     };
     let lines: Vec<&String> = trace.iter().filter(about).collect();
     for line in lines.iter().skip(lines.len().saturating_sub(TRACE_LINES)) {
@@ -96,8 +162,4 @@ pub(crate) fn print(outcome: &Outcome) {
     for row in &outcome.left {
         eprintln!("  left: {row}");
     }
-    let next = seed + 1;
-    eprintln!(
-        "again: SIM_SEEDS={seed}..{next} cargo test -p tests simulation::seeds -- --nocapture"
-    );
 }

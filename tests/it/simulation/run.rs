@@ -14,9 +14,11 @@ use super::faults::{Counts, Kind};
 use super::fleet::Fleet;
 use super::mechanism::Mechanism;
 use super::mirror::{Does, Mirror, observe, shown};
-use super::plan::{Chaos, Fired, events, told};
+use super::operator::{Operator, rotate};
+use super::plan::{Chaos, Fired, ask_late, events, told};
 use super::producer::{Producer, Verdict};
 use super::queue::Queue;
+use super::shrink::Without;
 use super::sign::{first_secret, stored};
 use super::world::{EPOCH_MS, State, World, number, text};
 
@@ -41,6 +43,8 @@ pub(crate) struct Outcome {
     pub(crate) trace: Vec<String>,
     pub(crate) counts: Counts,
     pub(crate) events: usize,
+    /// How many events the seed drew, whatever the run left out.
+    pub(crate) drawn: usize,
     /// What was not at rest at the end of a violated run: rows, and messages.
     pub(crate) left: Vec<String>,
     pub(crate) ends: BTreeMap<String, u64>,
@@ -50,11 +54,21 @@ pub(crate) struct Outcome {
 
 /// Runs one seed.
 pub(crate) fn run(seed: u64, scenario: &Scenario) -> Outcome {
+    run_without(seed, scenario, &Without::default())
+}
+
+/// Runs one seed and leaves out some of what it draws.
+pub(crate) fn run_without(seed: u64, scenario: &Scenario, without: &Without) -> Outcome {
     // The product and the SDK draw their jitter from the thread's own dice.
     fastrand::seed(seed);
     let mut rng = fastrand::Rng::with_seed(seed);
-    let chaos = (scenario.chaos)(&mut rng);
-    let events = events(&mut rng, chaos.span_ms, chaos.crowd);
+    let mut chaos = (scenario.chaos)(&mut rng);
+    let mut events = events(&mut rng, chaos.span_ms, chaos.crowd);
+    if chaos.long_days > 0 {
+        ask_late(&mut rng, &mut events);
+    }
+    let drawn = events.len();
+    without.cut(&mut chaos, &mut events);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -70,7 +84,7 @@ pub(crate) fn run(seed: u64, scenario: &Scenario) -> Outcome {
     drop(runtime);
     let mut state = world.state();
     let mut ends = BTreeMap::new();
-    for (_, row) in state.mirror.rows() {
+    for row in state.mirror.events.keys().filter_map(|key| state.mirror.row(key)) {
         let end =
             format!("{} {}{}", text(row, "status"), text(row, "outcome"), text(row, "error_kind"));
         *ends.entry(end).or_default() += 1;
@@ -88,6 +102,7 @@ pub(crate) fn run(seed: u64, scenario: &Scenario) -> Outcome {
         trace: std::mem::take(&mut state.trace),
         counts: std::mem::take(&mut state.counts),
         events: events.len(),
+        drawn,
         ends,
         sends,
     }
@@ -114,7 +129,7 @@ fn state(
         secrets: signing.iter().map(secret).collect(),
         rates: chaos.rates.clone(),
         outages: chaos.outages.clone(),
-        calm_from_ms: EPOCH_MS + chaos.span_ms,
+        storms: chaos.storms(),
         off,
         steps: chaos.steps,
         mirror: Mirror {
@@ -150,12 +165,17 @@ async fn simulate(world: &Arc<World>, resources: Resources, chaos: Chaos, events
         background.push(tokio::spawn(purge(world.clone(), fifo, at_ms)));
     }
     let mut rest_ms = EPOCH_MS + chaos.span_ms.max(chaos.handlers_down_until_ms - EPOCH_MS);
+    let operator = Operator::new(&fleet);
     if let Some((producer, from_ms, to_ms)) = chaos.pause {
         rest_ms = rest_ms.max(to_ms);
-        background.push(tokio::spawn(pause(world.clone(), producer, from_ms, to_ms)));
+        background.push(tokio::spawn(operator.clone().pause(producer, from_ms, to_ms)));
     }
     if let Some((producer, at_ms)) = chaos.rotation {
         background.push(tokio::spawn(rotate(world.clone(), producer, at_ms)));
+    }
+    if let Some(until_ms) = chaos.operator_until_ms {
+        rest_ms = rest_ms.max(until_ms);
+        background.push(tokio::spawn(operator.look_after_failures(until_ms)));
     }
     let mut producers: Vec<JoinHandle<()>> = vec![];
     for fired in events {
@@ -174,9 +194,11 @@ async fn simulate(world: &Arc<World>, resources: Resources, chaos: Chaos, events
     }
     let now = world.now_ms();
     check::at_rest(&mut world.state(), now);
-    if chaos.long && !world.is_violated() {
-        world.until(now + 40 * DAY_MS).await;
-        check::after_expiry(&mut world.state(), now);
+    if chaos.long_days > 0 && !world.is_violated() {
+        let end_ms = now + chaos.long_days * DAY_MS;
+        world.until(end_ms).await;
+        check::at_rest(&mut world.state(), end_ms);
+        check::after_expiry(&mut world.state(), now, end_ms);
     }
     for task in background.into_iter().chain(producers) {
         task.abort();
@@ -326,54 +348,4 @@ async fn purge(world: Arc<World>, fifo: bool, at_ms: i64) {
     let count = state.queue(fifo).purge();
     state.count(Kind::Purged, "queue");
     state.tell(now, &format!("{count} messages are purged"));
-}
-
-/// An operator stops a source, and takes it up again.
-async fn pause(world: Arc<World>, producer: Producer, from_ms: i64, to_ms: i64) {
-    for (at_ms, paused) in [(from_ms, true), (to_ms, false)] {
-        world.until(at_ms).await;
-        let now = world.now_ms();
-        let mut state = world.state();
-        let set = if paused { "paused_at" } else { "resumed_at" };
-        let request = json!({
-            "TableName": state.mirror.inbox_table,
-            "Key": {"pk": {"S": format!("~control#{}", producer.source())}},
-            "UpdateExpression": format!("SET paused = :paused, {set} = :now"),
-            "ExpressionAttributeValues": {
-                ":paused": {"BOOL": paused}, ":now": {"N": now.to_string()},
-            },
-        });
-        state.engine.ask("UpdateItem", &request);
-        observe(&mut state, "UpdateItem", &request, now);
-        state.count(Kind::PausedSource, if paused { "pause" } else { "resume" });
-        state.tell(now, &format!("{} paused: {paused}", producer.source()));
-        drop(state);
-        world.written.notify_waiters();
-    }
-}
-
-/// An overlap, as Kudos describes it: our store knows the new secret first, the producer signs with
-/// it a little later (Kudos with both), and the old one is revoked last.
-async fn rotate(world: Arc<World>, producer: Producer, at_ms: i64) {
-    let (old, new) = (first_secret(producer), format!("{}-rotated", producer.source()));
-    let name = format!("local/{}", producer.source());
-    let both = [new.clone(), old.clone()];
-    let signs: [&[String]; 3] = match producer {
-        Producer::Kudos => [&both[1..], &[old.clone(), new.clone()], &both[..1]],
-        Producer::Kallglot | Producer::Apiera => [&both[1..], &both[..1], &both[..1]],
-    };
-    let mut at_ms = at_ms;
-    for (step, signs) in signs.into_iter().enumerate() {
-        world.until(at_ms).await;
-        let now = world.now_ms();
-        let mut state = world.state();
-        state.secrets.insert(name.clone(), stored(producer, &both));
-        state.signing.insert(producer, signs.to_vec());
-        at_ms += state.rng.i64(5_000..90_000);
-        state.count(Kind::Rotated, producer.source());
-        state.tell(now, &format!("{} rotates, step {step}", producer.source()));
-    }
-    // Long after the last delivery with the old one.
-    world.until(at_ms + 600_000).await;
-    world.state().secrets.insert(name, stored(producer, &both[..1]));
 }

@@ -7,6 +7,9 @@ use super::faults::Kind;
 use super::wire::error;
 use super::world::State;
 
+/// What SQS says of a message with characters that it does not take.
+const INVALID: &str = "InvalidMessageContents";
+
 /// Answers one operation.
 pub(super) fn answer(
     state: &mut State,
@@ -17,12 +20,16 @@ pub(super) fn answer(
 ) -> Answer {
     let fifo = request["QueueUrl"].as_str().is_some_and(|url| url.ends_with(".fifo"));
     let body = match operation {
+        "SendMessage" if strike == Some(Kind::Invalid) => return error(400, INVALID),
         "SendMessage" => sent(state, fifo, request, now_ms, strike),
         "SendMessageBatch" => {
             let entries = request["Entries"].as_array().unwrap();
-            let refused =
-                if strike == Some(Kind::HalfBatch) { entries.len().div_ceil(2) } else { 0 };
-            let failed: Vec<_> = entries[..refused].iter().map(failed).collect();
+            let (refused, code) = match strike {
+                Some(Kind::HalfBatch) => (entries.len().div_ceil(2), "InternalError"),
+                Some(Kind::Invalid) => (1, INVALID),
+                _ => (0, ""),
+            };
+            let failed: Vec<_> = entries[..refused].iter().map(|e| failed(e, code)).collect();
             let mut done = vec![];
             for entry in &entries[refused..] {
                 let mut one = sent(state, fifo, entry, now_ms, strike);
@@ -50,8 +57,10 @@ pub(super) fn answer(
     Answer { status: 200, body: body.to_string() }
 }
 
-fn failed(entry: &Value) -> Value {
-    json!({"Id": entry["Id"], "SenderFault": false, "Code": "InternalError", "Message": "injected"})
+fn failed(entry: &Value, code: &str) -> Value {
+    json!({
+        "Id": entry["Id"], "SenderFault": code == INVALID, "Code": code, "Message": "injected",
+    })
 }
 
 fn sent(state: &mut State, fifo: bool, entry: &Value, now_ms: i64, strike: Option<Kind>) -> Value {

@@ -83,7 +83,7 @@ impl Call {
         let named = [&request["Key"]["pk"]["S"], &request["Item"]["pk"]["S"], item];
         let named = named.iter().find_map(|value| value.as_str());
         let shard = request["ExpressionAttributeValues"][":shard"]["S"].as_str();
-        let message = request["MessageBody"].as_str();
+        let message = request["MessageBody"].as_str().or(request["ReceiptHandle"].as_str());
         let name = named.or(shard).or(message).unwrap_or_default();
         if name.starts_with("~body#") { "~body".to_owned() } else { name.to_owned() }
     }
@@ -146,6 +146,7 @@ fn strike(state: &mut State, call: &Call, now: i64) -> Option<Kind> {
         let fits = match kind {
             Kind::Conflict => writes,
             Kind::HalfBatch => call.operation == "SendMessageBatch",
+            Kind::Invalid => call.operation.starts_with("SendMessage"),
             _ => true,
         };
         fits && state.strikes(*kind, call.step, now)

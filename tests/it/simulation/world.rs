@@ -2,6 +2,7 @@
 //! to producers, and the first violation.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -48,8 +49,8 @@ pub(crate) struct State {
     pub(crate) secrets: BTreeMap<String, String>,
     pub(crate) rates: Rates,
     pub(crate) outages: Vec<Outage>,
-    /// Nothing goes wrong from here on.
-    pub(crate) calm_from_ms: i64,
+    /// When things go wrong.
+    pub(crate) storms: Vec<Range<i64>>,
     pub(crate) off: &'static [Mechanism],
     /// Only these steps of calls meet faults, if any are named.
     pub(crate) steps: &'static [&'static str],
@@ -116,9 +117,15 @@ impl World {
 }
 
 impl State {
+    /// How likely a kind of fault is now.
+    pub(crate) fn rate(&self, kind: Kind, now_ms: i64) -> f64 {
+        let stormy = self.storms.iter().any(|storm| storm.contains(&now_ms));
+        self.rates.get(&kind).copied().filter(|_| stormy).unwrap_or(0.0)
+    }
+
     pub(crate) fn strikes(&mut self, kind: Kind, step: &str, now_ms: i64) -> bool {
-        let rate = self.rates.get(&kind).copied().unwrap_or(0.0);
-        let struck = now_ms < self.calm_from_ms && rate > 0.0 && self.rng.f64() < rate;
+        let rate = self.rate(kind, now_ms);
+        let struck = rate > 0.0 && self.rng.f64() < rate;
         if struck {
             self.count(kind, step);
         }

@@ -99,10 +99,15 @@ pub(crate) fn unix_now() -> i64 {
     shared::time::Clock::system().now().secs()
 }
 
-/// This moment in RFC 3339, as Kallglot writes it.
+/// This moment, as Kallglot writes it.
 pub(crate) fn rfc3339_now() -> String {
+    rfc3339(unix_now())
+}
+
+/// A time in whole seconds, in RFC 3339.
+pub(crate) fn rfc3339(secs: i64) -> String {
     use aws_smithy_types::date_time::{DateTime, Format};
-    DateTime::from_secs(unix_now()).fmt(Format::DateTime).unwrap()
+    DateTime::from_secs(secs).fmt(Format::DateTime).unwrap()
 }
 
 fn hmac(key: &[u8], signed: &[u8]) -> Vec<u8> {

@@ -1,0 +1,45 @@
+//! Secrets that come from the command line, a file or the environment.
+
+use std::path::{Path, PathBuf};
+
+use super::text::SecretText;
+use crate::exit::Failure;
+
+/// Other secrets than those of the inbox
+#[derive(Clone, clap::Args)]
+pub(crate) struct GivenSecrets {
+    /// A signing secret in the place of the inbox's own; other users of the machine can read it here
+    #[arg(long = "secret", value_name = "SECRET", env = "INBOX_SECRET", hide_env_values = true)]
+    secret: Vec<String>,
+    /// A file that holds one: its text, or {"secrets":["…"]}
+    #[arg(long, value_name = "FILE")]
+    secret_file: Vec<PathBuf>,
+}
+
+impl std::fmt::Debug for GivenSecrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "GivenSecrets({})", self.secret.len() + self.secret_file.len())
+    }
+}
+
+impl GivenSecrets {
+    /// All of them, in the order given.
+    pub(crate) fn read(&self) -> Result<Vec<SecretText>, Failure> {
+        let mut secrets: Vec<_> = self.secret.iter().map(SecretText::new).collect();
+        for path in &self.secret_file {
+            secrets.extend(of_file(path)?);
+        }
+        Ok(secrets)
+    }
+}
+
+fn of_file(path: &Path) -> Result<Vec<SecretText>, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("cannot read {}: {error}", path.display()), "inbox --help")
+    })?;
+    Ok(super::vault::read(&text).unwrap_or_else(|| {
+        // An editor's newline at the end is none of the secret.
+        let line = text.strip_suffix('\n').unwrap_or(&text);
+        vec![SecretText::new(line.strip_suffix('\r').unwrap_or(line))]
+    }))
+}
