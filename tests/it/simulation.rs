@@ -18,7 +18,7 @@
 
 mod check;
 mod engine;
-mod faults;
+pub(crate) mod faults;
 mod fleet;
 mod handlers;
 mod mechanism;
@@ -26,7 +26,7 @@ mod mirror;
 mod net;
 mod operator;
 mod plan;
-mod producer;
+pub(crate) mod producer;
 mod queue;
 mod report;
 mod run;
@@ -42,7 +42,7 @@ use self::plan::Chaos;
 use self::run::{Scenario, run, run_without};
 
 /// How many seeds every `cargo test` runs.
-const USUAL: u64 = 40;
+const USUAL: u64 = 200;
 const ALL: Scenario = Scenario { chaos: Chaos::of_all_kinds, off: &[] };
 
 #[test]

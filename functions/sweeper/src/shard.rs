@@ -13,7 +13,8 @@ use shared::time::Timestamp;
 pub struct Shard<'s> {
     /// Whose.
     pub profile: &'s Profile,
-    /// The rows that are due, the longest due first; no more than one sweep can send.
+    /// The rows that are due, the least often sent and then the longest due first, so that nothing
+    /// is sent again before all has been; no more than one sweep can send.
     pub due: VecDeque<DueRow>,
     /// How many rows it holds.
     pub count: usize,
@@ -46,9 +47,10 @@ pub async fn read<'s>(
         }
         from = page.next;
         if from.is_none() {
-            return Ok(shard);
+            break;
         }
     }
-    shard.capped = true;
+    shard.capped = from.is_some();
+    shard.due.make_contiguous().sort_by_key(|row| row.sends);
     Ok(shard)
 }
