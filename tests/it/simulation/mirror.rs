@@ -250,10 +250,6 @@ fn changed(
         return Err("what is unusable is kept for ninety days");
     }
     let Some(told) = state.mirror.events.get_mut(key) else { return Ok(()) };
-    // The claim that finds that none is left counts as well; no handler runs for it.
-    if number(new, "attempts") > Some(i64::from(told.producer.attempts_max()) + 1) {
-        return Err("more attempts than there may be");
-    }
     let first_ms = *told.first_seen_ms.get_or_insert(now_ms);
     if (was, is) == (Some(Status::Failed), Some(Status::Failed)) {
         told.visits += i64::from(old["due_at"] != new["due_at"]);
