@@ -57,7 +57,11 @@ class Stack:
         self.deployments += 1
         if self.breakage:
             self.breakage(template, self.deployments)
-        path = self.build / "emulator.json"
+        for resource in template["Resources"].values():
+            if resource["Type"] == "AWS::Serverless::Function":
+                program = self.build / resource["Properties"]["CodeUri"]
+                resource["Properties"]["CodeUri"] = str(program.resolve())
+        path = self.emulator.work / "template.json"
         path.write_text(json.dumps(template, default=str), encoding="utf-8")
         command = ["deploy", "--template-file", str(path), "--config-env", STAGE]
         command += ["--config-file", str(Path("samconfig.toml").resolve())]

@@ -79,13 +79,16 @@ def created(w):
 
 @step("the handlers' credentials can be replaced where they are kept")
 def credentials(w):
-    first = json.loads(w.stack.secret("apiera/api"))
-    same("the first credentials", first, CREDENTIALS)
-    here = {"api_url": w.apiera.url, "auth_url": w.apiera.url}
-    w.secrets["apiera/api"] = json.dumps(first | here)
-    w.stack.secrets.put_secret_value(
-        SecretId=f"{NAME}/apiera/api", SecretString=w.secrets["apiera/api"]
-    )
+    same("the first credentials", json.loads(w.stack.secret("apiera/api")), CREDENTIALS)
+    w.secrets["apiera/api"] = replace_credentials(w.stack, w.apiera)
+
+
+def replace_credentials(stack, apiera):
+    """Lets the handlers call the stand-in."""
+    here = {"api_url": apiera.url, "auth_url": apiera.url}
+    value = json.dumps(CREDENTIALS | here)
+    stack.secrets.put_secret_value(SecretId=f"{NAME}/apiera/api", SecretString=value)
+    return value
 
 
 @step("each producer hears 200, for a duplicate too; a forgery hears 401")

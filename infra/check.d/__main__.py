@@ -6,6 +6,7 @@ from pathlib import Path
 
 import agree
 import data  # noqa: F401 - each of these registers its checks
+import guide
 import mutants
 import rights  # noqa: F401
 import running  # noqa: F401
@@ -22,7 +23,10 @@ def main():
     samconfig = tomllib.loads((root / "samconfig.toml").read_text(encoding="utf-8"))
     code = sources.read(root)
 
-    found = agree.problems(transformed(text), code, runbook, samconfig)
+    template = transformed(text)
+    found = agree.problems(template, code, runbook, samconfig)
+    settings = guide.read(root)
+    found += [("docs/deploy.md", mistake) for mistake in guide.problems(template, settings, root)]
     for title, mistake in found:
         print(f"wrong: {title}\n       {mistake}")
     if found:
@@ -31,9 +35,10 @@ def main():
     for title, _ in agree.CHECKS:
         print(f"  {title}")
 
-    unseen, idle = [], {title for title, _ in agree.CHECKS}
+    unseen, idle = list(guide.unnoticed(template, settings, root)), {title for title, _ in agree.CHECKS}
     every = list(mutants.all_of_them())
     known = len(mutants.PASSED_BY_LINTERS)
+    print(f"{len(guide.MUTANTS)} mistakes in docs/deploy.md's table, {len(unseen)} not noticed {unseen}")
     print(f"{len(every)} mistakes, the first {known} of a kind that linters let pass:")
     for name, replacements in every:
         noticed = agree.problems(

@@ -46,12 +46,23 @@ this_architecture() {
     esac
 }
 
+# build COMMAND...: what takes minutes. A signal ends it with all that it has started.
+build() {
+    local pid status=0
+    PATH=$PWD/target/tools/cargo-lambda/bin:$PATH timeout 3600 "$@" &
+    pid=$!
+    trap 'kill "$pid"; wait "$pid"; exit 130' INT TERM
+    wait "$pid" || status=$?
+    trap - INT TERM
+    return "$status"
+}
+
 # sam_build ARCHITECTURE: into target/sam-build/ARCHITECTURE.
 sam_build() {
     local log=target/sam-build/$1.log
     mkdir -p target/sam-build
-    if ! PATH=$PWD/target/tools/cargo-lambda/bin:$PATH target/tools/sam/bin/sam build \
-        --build-dir "target/sam-build/$1" --parameter-overrides "Architecture=$1" >"$log" 2>&1; then
+    if ! build target/tools/sam/bin/sam build --build-dir "target/sam-build/$1" \
+        --parameter-overrides "Architecture=$1" >"$log" 2>&1; then
         cat "$log" >&2
         return 1
     fi

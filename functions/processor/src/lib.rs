@@ -12,10 +12,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::try_join_all;
 use shared::aws::Clients;
 use shared::config::{Common, Env, EnvError};
 use shared::inbox::{Controls, Inbox};
 use shared::key::SourceName;
+use shared::limits::BATCH_RECORDS_MAX;
 use shared::metrics::{Metrics, TypeLabels};
 use shared::queue::Queues;
 use shared::source::Sources;
@@ -102,10 +104,15 @@ impl Processor {
         })
     }
 
-    /// Opens the connections while init still runs at full CPU.
+    /// Opens the connections while init still runs at full CPU: to DynamoDB as many as a batch uses
+    /// at once. After the first they are resumed sessions, which are cheaper.
     pub async fn warm_up(&self) {
         const WARM_UP: Duration = Duration::from_secs(3);
-        let both = async { tokio::join!(self.inbox.warm_up(), self.queues.warm_up()) };
+        let inbox = async {
+            self.inbox.warm_up().await?;
+            try_join_all((1..BATCH_RECORDS_MAX).map(|_| self.inbox.warm_up())).await
+        };
+        let both = async { tokio::join!(inbox, self.queues.warm_up()) };
         match tokio::time::timeout(WARM_UP, both).await {
             Ok((inbox, queues)) => {
                 for fault in [inbox.err(), queues.err()].into_iter().flatten() {

@@ -1,6 +1,6 @@
 //! Wires the processor to the Lambda runtime.
 
-use aws_lambda_events::event::sqs::SqsEvent;
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use processor::{Processor, Settings, handlers};
 use shared::aws::{CallBudget, Clients};
@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::process::ExitCode {
     shared::logs::to_stdout(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
-    shared::logs::exit(run().await)
+    shared::logs::exit(Box::pin(run()).await)
 }
 
 async fn run() -> Result<(), Error> {
@@ -25,13 +25,18 @@ async fn run() -> Result<(), Error> {
     let clock = Clock::system();
     let processor = Processor::new(&settings, sources, handlers, &clients, metrics, clock)?;
     processor.warm_up().await;
-    lambda_runtime::run(service_fn(async |event: LambdaEvent<SqsEvent>| {
-        let now = Clock::system().now();
-        let deadline = now.deadline(event.context.deadline, PROCESSOR_TIMEOUT);
-        let id = event.context.request_id;
-        let span = tracing::info_span!("invocation", request_id = id);
-        let processed = processor.process(event.payload, deadline).instrument(span).await;
-        processed.map_err(Error::from)
-    }))
-    .await
+    // On a task of its own: each wake-up of what `main` itself waits for is a system call.
+    let processor: &'static Processor = Box::leak(Box::new(processor));
+    tokio::spawn(lambda_runtime::run(service_fn(|event| invoke(processor, event)))).await?
+}
+
+async fn invoke(
+    processor: &Processor,
+    event: LambdaEvent<SqsEvent>,
+) -> Result<SqsBatchResponse, Error> {
+    let now = Clock::system().now();
+    let deadline = now.deadline(event.context.deadline, PROCESSOR_TIMEOUT);
+    let span = tracing::info_span!("invocation", request_id = event.context.request_id);
+    let processed = processor.process(event.payload, deadline).instrument(span).await;
+    processed.map_err(Error::from)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use local::functions::Functions;
 use local::stack::{Parts, StackError};
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ pub struct Counted {
     functions: Functions,
     deliveries: Deliveries,
     ahead_ms: Arc<AtomicI64>,
+    filled: u32,
 }
 
 /// The functions could not be wired, or did not do their work.
@@ -73,7 +75,8 @@ impl Counted {
         };
         let here = parts.wire(&cloud.resources)?;
         let functions = Functions::Here(Arc::new(here));
-        let mut counted = Self { bed, functions, deliveries: Deliveries::new(""), ahead_ms };
+        let mut counted =
+            Self { bed, functions, deliveries: Deliveries::new(""), ahead_ms, filled: 0 };
         // The first event pays for what is done once a minute.
         let first = counted.delivery(600);
         counted.deliver(&first).await?;
@@ -143,6 +146,37 @@ impl Counted {
         let inbox_units = both(&resources.inbox_table);
         let effect_units = both(&resources.business_table);
         Ok(EventCost { bytes: delivery.body.len(), stored, processed, inbox_units, effect_units })
+    }
+
+    /// Fills the inbox up to this many rows, all finished: copies of an event's row under other ids.
+    ///
+    /// # Errors
+    /// The engine did not take them.
+    pub async fn fill(&mut self, rows: u32) -> Result<(), CountError> {
+        let template = self.delivery(1024);
+        self.deliver(&template).await?;
+        self.process(std::slice::from_ref(&template.id)).await?;
+        let table = &self.bed.cloud.resources.inbox_table;
+        let dynamodb = self.bed.cloud.clients(CallBudget::BACKGROUND).dynamodb;
+        let wrong = |error: String| CountError::Wrong(error);
+        let pk = |id: &str| AttributeValue::S(format!("kallglot#{id}"));
+        let row = dynamodb.get_item().table_name(table).key("pk", pk(&template.id)).send().await;
+        let row = row.map_err(|error| wrong(error.to_string()))?.item.unwrap_or_default();
+        let ids: Vec<u32> = (self.filled..rows).collect();
+        for ids in ids.chunks(25) {
+            let puts = ids.iter().map(|id| {
+                let mut row = row.clone();
+                row.insert("pk".into(), pk(&format!("evt_fill{id:010}")));
+                row.insert("event_id".into(), AttributeValue::S(format!("evt_fill{id:010}")));
+                #[expect(clippy::expect_used, reason = "the item is set")]
+                let put = PutRequest::builder().set_item(Some(row)).build().expect("an item");
+                WriteRequest::builder().put_request(put).build()
+            });
+            let write = dynamodb.batch_write_item().request_items(table, puts.collect());
+            write.send().await.map_err(|error| wrong(error.to_string()))?;
+        }
+        self.filled = self.filled.max(rows);
+        Ok(())
     }
 
     /// Turns the functions' clock forward.

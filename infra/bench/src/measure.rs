@@ -67,14 +67,14 @@ pub struct Costs {
 }
 
 /// A function that runs on the bed.
-struct Running<'b> {
+pub(crate) struct Running<'b> {
     name: String,
     environment: Environment,
     bed: &'b Bed,
 }
 
 impl<'b> Running<'b> {
-    async fn start(bed: &'b Bed, launch: &Launch) -> Result<Self, MeasureError> {
+    pub(crate) async fn start(bed: &'b Bed, launch: &Launch) -> Result<Self, MeasureError> {
         let name = launch.function.clone();
         let environment = Environment::start(launch)
             .await
@@ -82,6 +82,10 @@ impl<'b> Running<'b> {
         let running = Self { name, environment, bed };
         running.idle().await?;
         Ok(running)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.environment.pid()
     }
 
     async fn idle(&self) -> Result<(), MeasureError> {
@@ -94,7 +98,7 @@ impl<'b> Running<'b> {
     }
 
     /// CPU so far, in microseconds.
-    fn cpu(&self) -> Result<f64, MeasureError> {
+    pub(crate) fn cpu(&self) -> Result<f64, MeasureError> {
         let cpu = usage::cpu(self.environment.pid());
         cpu.map(|cpu| cpu.as_secs_f64() * 1e6)
             .map_err(|e| MeasureError::System(self.name.clone(), e))
@@ -108,17 +112,22 @@ impl<'b> Running<'b> {
 
     /// One invocation, with all that it does before it asks for the next.
     async fn invoke(&self, event: String) -> Result<Value, MeasureError> {
-        let answer = self.environment.invoke(event, PATIENCE).await;
-        let answer = answer.map_err(|e| MeasureError::Unanswered(self.name.clone(), e))?;
+        let answer = self.answer(event).await?;
         self.idle().await?;
-        match answer {
+        Ok(answer)
+    }
+
+    /// One invocation, until it answers.
+    pub(crate) async fn answer(&self, event: String) -> Result<Value, MeasureError> {
+        let answer = self.environment.invoke(event, PATIENCE).await;
+        match answer.map_err(|e| MeasureError::Unanswered(self.name.clone(), e))? {
             Answer::Response(body) => Ok(serde_json::from_slice(&body).unwrap_or_default()),
             Answer::Error(body) => Err(self.wrong(&String::from_utf8_lossy(&body))),
         }
     }
 
     /// A delivery that must be answered 200.
-    async fn deliver(&self, event: String) -> Result<(), MeasureError> {
+    pub(crate) async fn deliver(&self, event: String) -> Result<(), MeasureError> {
         let answer = self.invoke(event).await?;
         if answer["statusCode"] == 200 { Ok(()) } else { Err(self.wrong(&answer.to_string())) }
     }

@@ -32,6 +32,12 @@ impl Samples {
         self.at(1.0)
     }
 
+    /// Bytes as MB.
+    #[must_use]
+    pub fn in_millions(&self) -> Self {
+        Self(self.0.iter().map(|sample| sample / 1e6).collect())
+    }
+
     /// How many times the other's, sample by sample: those of one place were taken one after the
     /// other, so that what else the machine did weighs on both.
     #[must_use]

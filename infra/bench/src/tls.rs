@@ -8,6 +8,9 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 
+/// The machine's own authorities. Ours goes behind them, since a function in Lambda reads as many.
+const BUNDLE: &str = "/etc/ssl/certs/ca-certificates.crt";
+
 /// Signs one server certificate for `localhost`, and is trusted by who reads its file.
 pub struct Authority {
     file: PathBuf,
@@ -40,7 +43,7 @@ impl Authority {
         let key = KeyPair::generate()?;
         let leaf = named("localhost", &["localhost"])?.signed_by(&key, &root)?;
         let file = folder.join("authority.pem");
-        fs::write(&file, root.pem())?;
+        fs::write(&file, fs::read_to_string(BUNDLE).unwrap_or_default() + &root.pem())?;
         let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let server = ServerConfig::builder_with_provider(provider)

@@ -1,4 +1,4 @@
-//! The local run with a mistake in a handler: payments over 90 euros fail. For the walk in RUNBOOK.md.
+//! The local run with a mistake in a handler: payments over 90 euros fail. For RUNBOOK.md's walk.
 //!
 //! ```sh
 //! cargo run -p inbox --example incident -- .local

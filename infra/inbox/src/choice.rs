@@ -177,11 +177,11 @@ impl Choice {
     }
 
     /// What was chosen, as it would be typed again, with a blank before it.
-    pub(crate) fn flags(&self) -> String {
+    pub(crate) fn flags(&self, now: Timestamp) -> String {
         let source = self.named.as_ref().map_or_else(String::new, |source| format!(" {source}"));
         let ids = self.ids.iter().map(|id| format!(" {}", shell::id(id.as_str())));
         let limit = self.limit.map_or_else(String::new, |limit| format!(" --limit {limit}"));
-        format!("{}{limit}{source}{}", self.filter.flags(), ids.collect::<String>())
+        format!("{}{limit}{source}{}", self.filter.flags(now), ids.collect::<String>())
     }
 }
 

@@ -17,11 +17,11 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(name = "inbox", version, after_help = EXAMPLES)]
 pub(crate) struct Cli {
-    #[command(flatten)]
-    pub(crate) place: Where,
     /// Print JSON for other programs instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Where,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -53,7 +53,7 @@ pub(crate) enum Command {
 
 /// The tool from its arguments to its exit code.
 pub async fn main() -> ExitCode {
-    let Cli { place, json, command } = Cli::parse();
+    let Cli { json, place, command } = Cli::parse();
     let context = match Context::new(place, json) {
         Ok(context) => context,
         Err(failure) => return failure.tell(None),

@@ -29,7 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   inbox --local doctor
   inbox --stack webhook-inbox-prod doctor
-  inbox --stack webhook-inbox-prod --json doctor | jq '.findings[] | select(.severity == \"critical\")'
+  inbox --stack webhook-inbox-prod --json doctor | jq -r '.findings[] | .severity + \" \" + .what'
 
 Exit codes: 0 nothing found, 1 something found, 2 usage, 3 cannot reach the inbox.";
 
@@ -49,10 +49,12 @@ pub(crate) async fn run(_args: &Args, context: &Context) -> Result<Ending, Failu
     rows::look(place, context, &mut findings).await?;
     if let Kind::Stack(name) = &place.kind {
         alarms::look(place, name, &mut findings).await;
+        let look =
+            format!("aws lambda list-event-source-mappings --function-name {name}-processor");
+        findings.unchecked(
+            "the functions and their mappings: time-outs, batch size, whether they are on",
+            look,
+        );
     }
-    findings.unchecked(
-        "the functions and their mappings (timeout, batch size, concurrency, whether they are on)",
-        "aws lambda list-event-source-mappings --function-name …-processor",
-    );
     report::tell(&findings, context)
 }

@@ -35,9 +35,9 @@ Examples:
   inbox --local drop --reason 'format of before May' --source kudos --kind unusable
   inbox --local drop --reason 'format of before May' --source kudos --kind unusable --yes
 
-A dropped event never runs; a delivery of it again is a duplicate. It is forgotten after the inbox's
-retention. A filter finds failed events only; an unfinished one can be dropped by its id, unless a run
-holds it. With a filter nothing is dropped without --yes; nothing ever asks.";
+A dropped event never runs; a delivery of it again is a duplicate. It is forgotten after the
+inbox's retention. A filter finds failed events only; an unfinished one can be dropped by its id,
+unless a run holds it. With a filter nothing is dropped without --yes; nothing ever asks.";
 
 fn reason(text: &str) -> Result<String, &'static str> {
     match text.trim() {
@@ -127,7 +127,7 @@ fn would(
         if count > 0 {
             let yes = if args.choice.is_named() { "" } else { " --yes" };
             let reason = shell::word(&args.reason);
-            let rest = format!("drop --reason {reason}{yes}{}", args.choice.flags());
+            let rest = format!("drop --reason {reason}{yes}{}", args.choice.flags(context.now()));
             console.line(format!("next: {}", context.command(&rest)))?;
         }
     }

@@ -54,7 +54,7 @@ impl Failure {
         Self::Unreachable { what: what.into(), next: next.into() }
     }
 
-    /// Says it on stderr; gives the exit code. `place` is the inbox that it is about, if one was found.
+    /// Says it on stderr; gives the exit code. `place` is the inbox that it is about, if known.
     pub(crate) fn tell(&self, place: Option<&Kind>) -> ExitCode {
         let (code, said) = match self {
             Self::Closed => return ExitCode::SUCCESS,

@@ -10,7 +10,7 @@ use shared::time::Timestamp;
 
 use crate::context::Context;
 use crate::shell;
-use crate::when::Moment;
+use crate::when::{Moment, second};
 
 /// Which events are meant
 #[derive(Clone, Debug, clap::Args)]
@@ -88,15 +88,16 @@ impl Filter {
             && self.until.is_none_or(|until| received_at < until.at(now))
     }
 
-    /// The flags that say the same again, each with a blank before it.
-    pub(crate) fn flags(&self) -> String {
+    /// The flags that say the same again, each with a blank before it; even later, when `1h` would
+    /// be another time.
+    pub(crate) fn flags(&self, now: Timestamp) -> String {
         let event_type = self.event_type.as_ref().map(pattern_text);
         let flags = [
             ("source", self.source.as_ref().map(ToString::to_string)),
             ("type", event_type),
             ("kind", self.kind.map(|kind| kind.to_string())),
-            ("since", self.since.map(|since| since.to_string())),
-            ("until", self.until.map(|until| until.to_string())),
+            ("since", self.since.map(|since| second(since.at(now)))),
+            ("until", self.until.map(|until| second(until.at(now)))),
         ];
         let said = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));
         said.map(|(name, value)| format!(" --{name} {}", shell::word(&value))).collect()

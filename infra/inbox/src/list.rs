@@ -1,22 +1,19 @@
 //! `inbox list`: what is unfinished and what has failed; with `--all`, everything.
 
+mod found;
 mod line;
 mod place;
 
-use std::collections::BTreeMap;
-
 use shared::inbox::{Next, Scan, Status};
-use shared::time::Timestamp;
 
-use self::line::{Group, Line};
+use self::found::Found;
+use self::line::Line;
 use self::place::After;
-use crate::console::Table;
 use crate::context::Context;
 use crate::exit::{Ending, Failure};
 use crate::filter::Filter;
 use crate::scan_cost;
 use crate::walk::{Holds, Walk};
-use crate::when::from_now;
 
 /// Show what is unfinished and what has failed; with --all, everything
 #[derive(Debug, clap::Args)]
@@ -180,111 +177,4 @@ async fn everything(args: &Args, context: &Context, found: &mut Found<'_>) -> Re
 
 fn other_list() -> Failure {
     Failure::usage("--after is of another list", "the command exactly as the last list said it")
-}
-
-/// What has been found, shown as it comes or counted.
-struct Found<'a> {
-    args: &'a Args,
-    context: &'a Context,
-    now: Timestamp,
-    lines: Vec<Line>,
-    groups: BTreeMap<Group, (usize, Timestamp)>,
-    count: usize,
-    last: Option<After>,
-    more: bool,
-}
-
-impl<'a> Found<'a> {
-    fn new(args: &'a Args, context: &'a Context) -> Self {
-        let now = context.now();
-        let groups = BTreeMap::new();
-        Self { args, context, now, lines: vec![], groups, count: 0, last: None, more: false }
-    }
-
-    /// `false`: that is enough.
-    fn take(&mut self, line: Line, place: impl FnOnce() -> After) -> Result<bool, Failure> {
-        if self.args.count {
-            let (count, oldest) = self.groups.entry(line.group()).or_insert((0, line.received_at));
-            *count += 1;
-            *oldest = line.received_at.min(*oldest);
-            return Ok(true);
-        }
-        if self.args.limit > 0 && self.count == self.args.limit {
-            self.more = true;
-            return Ok(false);
-        }
-        self.count += 1;
-        self.last = Some(place());
-        if self.context.console.is_json() {
-            self.context.console.document(&line)?;
-        } else {
-            self.lines.push(line);
-            self.print_full()?;
-        }
-        Ok(true)
-    }
-
-    /// A long list is not kept until its end.
-    fn print_full(&mut self) -> Result<(), Failure> {
-        const TOGETHER: usize = 1_000;
-        if self.lines.len() == TOGETHER { self.print() } else { Ok(()) }
-    }
-
-    fn print(&mut self) -> Result<(), Failure> {
-        let console = &self.context.console;
-        let lines = std::mem::take(&mut self.lines);
-        if !lines.is_empty() {
-            let text = line::table(&lines, self.now).text(console);
-            console.line(text)?;
-        }
-        Ok(())
-    }
-
-    fn tell(mut self) -> Result<(), Failure> {
-        if self.args.count {
-            return self.tell_counts();
-        }
-        self.print()?;
-        let console = &self.context.console;
-        if self.count == 0 && !console.is_json() {
-            console.line("nothing")?;
-        }
-        if self.more
-            && let Some(last) = &self.last
-        {
-            let Args { filter, status, all, limit, .. } = self.args;
-            let all = if *all { " --all" } else { "" };
-            let status = status.map_or_else(String::new, |wanted| {
-                let word = match wanted {
-                    Wanted::Unfinished => Holds::Unfinished.word(),
-                    Wanted::Exactly(status) => status.word(),
-                };
-                format!(" --status {word}")
-            });
-            let rest =
-                format!("list{}{status}{all} --limit {limit} --after {last}", filter.flags());
-            console.note(format!("more: {}", self.context.command(&rest)));
-        }
-        Ok(())
-    }
-
-    fn tell_counts(&self) -> Result<(), Failure> {
-        let console = &self.context.console;
-        let mut table = Table::new(&["source", "status", "kind", "type", "count", "oldest"]);
-        for (group, (count, oldest)) in &self.groups {
-            if console.is_json() {
-                console.document(&group.counted(*count, *oldest))?;
-            } else {
-                let count = count.to_string();
-                let oldest = from_now(*oldest, self.now);
-                table.row(group.cells().into_iter().chain([count, oldest]));
-            }
-        }
-        match (console.is_json(), self.groups.is_empty()) {
-            (true, _) => {}
-            (false, true) => console.line("nothing")?,
-            (false, false) => console.line(table.text(console))?,
-        }
-        Ok(())
-    }
 }

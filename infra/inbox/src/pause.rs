@@ -21,8 +21,8 @@ const EXAMPLES: &str = "\
 Examples:
   inbox --stack webhook-inbox-prod pause kudos
 
-Works within ten seconds; runs that have begun come to their end. Waiting events keep their attempts.
-`inbox resume kudos` takes the processing up again. Pausing twice is pausing once.";
+Works within ten seconds; runs that have begun come to their end. Waiting events keep their
+attempts. `inbox resume kudos` takes the processing up again. Pausing twice is pausing once.";
 
 /// Pauses.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failure> {
@@ -32,8 +32,11 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
     let inbox = place.inbox();
     let now = context.now();
     let before = inbox.control(source).await?;
-    if !before.paused {
-        inbox.pause(source, true, now).await?;
+    if !before.paused && !inbox.pause(source, true, now).await? {
+        return Err(Failure::usage(
+            format!("somebody resumed {source} in this moment, and that stands"),
+            context.command(&format!("pause {source}")),
+        ));
     }
     let since = if before.paused { before.paused_at } else { Some(now) };
     if context.console.is_json() {

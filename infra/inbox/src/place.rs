@@ -109,7 +109,7 @@ impl Place {
             (None, None) if named.is_some() => environment::of_process(wanted).await,
             (None, None) => Err(Failure::usage(
                 "which inbox? Nothing says where it is",
-                "inbox --local … for `cargo run -p local`, or inbox --stack NAME … for a deployed one",
+                "inbox --local … for `cargo run -p local`, or inbox --stack NAME …",
             )),
         }
     }

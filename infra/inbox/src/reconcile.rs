@@ -31,9 +31,9 @@ const EXAMPLES: &str = "\
 Examples:
   inbox --stack webhook-inbox-prod reconcile kudos --ids delivery-log.txt
   jq -r '.deliveries[].event_id' export.json | inbox --local reconcile kudos --ids -
-  inbox --local reconcile kudos --ids ids.txt --json | jq -r 'select(.standing==\"missing\").event_id'
+  inbox --local reconcile kudos --ids ids.txt --json | jq -r 'select(.standing==\"missing\")'
 
-Exit code 1 if any never arrived. An id is a whole line, blanks included; empty lines are passed over.
+Exit code 1 if any never arrived. An id is a whole line, blanks included; empty lines are none.
 What has ended is forgotten after the inbox's retention: give ids that are younger than that.
 With --json each id is a document on a line.";
 

@@ -27,24 +27,28 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     /// No more than so many in a second
-    #[arg(long, value_name = "N", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = RATE, value_parser = rates())]
     rate: u32,
 }
 
 /// The sweeper sends 2,000 a minute at most; this leaves room for what comes meanwhile.
 const RATE: u32 = 50;
 
+fn rates() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=10_000)
+}
+
 const EXAMPLES: &str = "\
 Examples:
   inbox --local redrive kudos evt_1 evt_2
-  inbox --local redrive --source kudos --type payment.succeeded --kind permanent --since 2h --dry-run
-  inbox --local redrive --source kudos --type payment.succeeded --kind permanent --since 2h
-  inbox --local redrive --source kudos --limit 10                   ten first, to see whether it works
+  inbox --local redrive --source kudos --type 'payment.*' --kind permanent --since 2h --dry-run
+  inbox --local redrive --source kudos --type 'payment.*' --kind permanent --since 2h
+  inbox --local redrive --source kudos --limit 10    ten first, to see whether it works
   inbox --local redrive --source kudos --ignored --type refund.created
 
 Each event is one conditional write that takes a failed row back to pending, and a message. What is
-pending, running, done, dropped or unusable is told and left alone, so a command that was interrupted
-is simply given again, and two at once do no harm. If the message cannot be sent, the sweeper sends it.
+pending, running, done, dropped or unusable is told and left alone: a command that was interrupted
+is simply given again, and two at once do no harm. A message that cannot be sent is the sweeper's.
 
 Events that are beyond_memory may have run before: they are run again only by id or with
 --kind beyond_memory. Events of an ordered source come behind those that have come since.";
@@ -77,7 +81,7 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
     let mut report = Report::new(args.choice.is_named());
     report.forgotten = forgotten;
     let fault = redrive.all(&candidates, args.rate, &interrupt, progress, &mut report).await.err();
-    report.tell(context, &format!("redrive{}", args.again()))?;
+    report.tell(context, &format!("redrive{}", args.again(context)))?;
     match fault {
         Some(fault) => Err(fault.into()),
         None => Ok(report.ending()),
@@ -86,10 +90,10 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
 
 impl Args {
     /// The same arguments again.
-    fn again(&self) -> String {
+    fn again(&self, context: &Context) -> String {
         let ignored = if self.ignored { " --ignored" } else { "" };
         let rate = if self.rate == RATE { String::new() } else { format!(" --rate {}", self.rate) };
-        format!("{ignored}{rate}{}", self.choice.flags())
+        format!("{ignored}{rate}{}", self.choice.flags(context.now()))
     }
 }
 
@@ -121,7 +125,7 @@ async fn dry_run(
     groups.show(&candidates, &context.console, context.now())?;
     let time =
         Duration::from_secs(u64::try_from(candidates.len()).unwrap_or(0) / u64::from(args.rate));
-    report.tell_dry(context, &format!("redrive{}", args.again()), time)?;
+    report.tell_dry(context, &format!("redrive{}", args.again(context)), time)?;
     Ok(report.ending())
 }
 

@@ -20,8 +20,8 @@ const EXAMPLES: &str = "\
 Examples:
   inbox --stack webhook-inbox-prod resume kudos
 
-The sweeper sends what has waited, within a few minutes, a long backlog as fast as the queue takes it.
-The order of an ordered source is not kept over a pause. Resuming twice is resuming once.";
+The sweeper sends what has waited within a few minutes, a long backlog as fast as the queue takes
+it. The order of an ordered source is not kept over a pause. Resuming twice is resuming once.";
 
 /// Resumes.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failure> {
@@ -31,8 +31,11 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
     let inbox = place.inbox();
     let now = context.now();
     let before = inbox.control(source).await?;
-    if before.paused {
-        inbox.pause(source, false, now).await?;
+    if before.paused && !inbox.pause(source, false, now).await? {
+        return Err(Failure::usage(
+            format!("somebody paused {source} again in this moment, and that stands"),
+            context.command(&format!("resume {source}")),
+        ));
     }
     let since = if before.paused { Some(now) } else { before.resumed_at };
     if context.console.is_json() {

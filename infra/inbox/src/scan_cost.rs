@@ -22,8 +22,8 @@ fn text(Weight { items, bytes }: Weight) -> String {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let (megabytes, usd) = (bytes as f64 / 1e6, units as f64 * USD_PER_MILLION_UNITS / 1e6);
     format!(
-        "note: this reads the whole table: some {items} items, {megabytes:.1} MB, {units} read units, \
-         about {usd:.4} USD"
+        "note: this reads the whole table: some {items} items, {megabytes:.1} MB, \
+         {units} read units, about {usd:.4} USD"
     )
 }
 

@@ -70,12 +70,17 @@ fn overtaken(context: &Context, source: &SourceName) -> Result<Ending, Failure> 
 }
 
 /// A source whose secrets cannot be read at all.
-fn unusable(context: &Context, source: &SourceName, kept: &Kept) -> Result<Ending, Failure> {
+fn unusable(
+    context: &Context,
+    source: &SourceName,
+    kept: &Kept,
+    vault: &Vault,
+) -> Result<Ending, Failure> {
     let name = source.as_str();
     let (what, next) = match kept {
         Kept::Deleted => (
             format!("the secret of {name} is marked for deletion: every delivery is answered 503"),
-            "aws secretsmanager restore-secret --secret-id …".to_owned(),
+            format!("aws secretsmanager restore-secret --secret-id {}", vault.name(source)),
         ),
         Kept::Nothing => (
             format!("{name} has no secret: every delivery is answered 503"),
@@ -83,8 +88,8 @@ fn unusable(context: &Context, source: &SourceName, kept: &Kept) -> Result<Endin
         ),
         Kept::Unreadable { .. } | Kept::List(_) => (
             format!(
-                "the secret of {name} is not of the form {{\"secrets\":[\"…\"]}}: every delivery is \
-                 answered 503"
+                "the secret of {name} is not {{\"secrets\":[\"…\"]}}: every delivery is answered \
+                 503"
             ),
             context.command(&format!("secrets add {name} --replace")),
         ),

@@ -28,8 +28,8 @@ use crate::when;
 
 /// Send deliveries, signed and headed as a producer's
 ///
-/// Every delivery is an event of its own, unless --id names one. Answers are what the producer would
-/// hear: redirects are not followed, and its timeout is kept.
+/// Every delivery is an event of its own, unless --id names one. Answers are what the producer
+/// would hear: redirects are not followed, and its timeout is kept.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -39,8 +39,8 @@ pub(crate) struct Args {
     /// The event type [default: one that the source's handlers take]
     #[arg(long = "type", value_name = "TYPE", value_parser = event_type)]
     event_type: Option<EventType>,
-    /// The payload, or a whole body with its own id and type; `-` is stdin. {n} and {id} in it become
-    /// the delivery's number and the event's id [default: one that fits the type]
+    /// The payload, or a whole body with its own id and type; `-` is stdin. {n} and {id} in it
+    /// become the delivery's number and the event's id [default: one that fits the type]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// The event's id; with --count, all deliveries are of this one event
@@ -84,7 +84,7 @@ Examples:
   inbox --stack webhook-inbox-dev send apiera --attempt 3
   inbox send kudos --url https://example.org/webhooks/kudos --secret-file s.txt
 
-Exit codes: 0 every answer was 2xx (with --tamper: 401), 1 one was not, 2 usage, 3 no answer at all.";
+Exit codes: 0 every answer was 2xx (with --tamper: 401), 1 one was not, 2 usage, 3 no answer.";
 
 fn event_type(text: &str) -> Result<EventType, shared::key::NameError> {
     EventType::parse(text)

@@ -106,17 +106,25 @@ async fn body(inbox: &shared::inbox::Inbox, row: &Row) -> Result<Vec<u8>, Failur
 
 /// As it is for a program; for a person without what a terminal would obey.
 fn print_body(context: &Context, body: &[u8]) -> Result<(), Failure> {
-    if !context.console.is_terminal() {
-        return Ok(context.console.bytes(body)?);
+    if context.console.is_terminal() {
+        context.console.line(harmless(body))?;
+    } else {
+        context.console.bytes(body)?;
     }
-    let text = String::from_utf8_lossy(body);
-    let obeyed = |c: char| c.is_control() && c != '\n' && c != '\t';
-    let safe = text.chars().flat_map(|c| {
-        let escaped = obeyed(c).then(|| c.escape_unicode());
-        let plain = escaped.is_none().then_some(c);
-        escaped.into_iter().flatten().chain(plain)
-    });
-    Ok(context.console.line(safe.collect::<String>())?)
+    Ok(())
+}
+
+/// Whoever sent a payload must not be able to write over a terminal.
+fn harmless(body: &[u8]) -> String {
+    let mut harmless = String::with_capacity(body.len());
+    for c in String::from_utf8_lossy(body).chars() {
+        match c {
+            '\n' | '\t' => harmless.push(c),
+            _ if c.is_control() => harmless.extend(c.escape_unicode()),
+            _ => harmless.push(c),
+        }
+    }
+    harmless
 }
 
 /// Says so, and where else to look.
@@ -127,9 +135,8 @@ async fn not_there(context: &Context, place: &Place, key: &EventKey) -> Result<E
         place.kind
     );
     if context.console.is_json() {
-        let document = json!({
-            "source": key.source.as_str(), "event_id": key.id.as_str(), "status": null, "next": what,
-        });
+        let (source, id) = (key.source.as_str(), key.id.as_str());
+        let document = json!({"source": source, "event_id": id, "status": null, "next": what});
         context.console.document(&document)?;
     } else {
         context.console.line(what)?;
@@ -138,4 +145,14 @@ async fn not_there(context: &Context, place: &Place, key: &EventKey) -> Result<E
             .line(format!("\n{}", logs::text_of_key(&place.kind, key, context.now())))?;
     }
     Ok(Ending::Problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payload_cannot_write_over_a_terminal() {
+        assert_eq!(harmless(b"{\n\t\"a\":\x1b[2J\xff}"), "{\n\t\"a\":\\u{1b}[2J\u{fffd}}");
+    }
 }

@@ -28,13 +28,13 @@ Examples:
   inbox --local=.local stats --since 1h
   inbox --local stats --json | jq '.sources[] | select(.failed > 0)'
 
-By source: total are the new deliveries with a final answer (neither duplicates nor 503), delivered the
-events that ended well, discarded those refused with a 4xx or unusable, failed the failures, a second
-failure of an event that was run again counted again. success_rate is delivered of total. By type: runs
-of the handler, errors among them, failed events, and the 95th percentile of a run in milliseconds.
+By source: total are the new deliveries with a final answer (neither duplicates nor 503), delivered
+the events that ended well, discarded those refused with a 4xx or unusable, failed the failures; an
+event that fails again after a redrive counts again. success_rate is delivered of total. By type:
+runs of the handler, errors among them, failed events, and the 95th percentile of a run.
 
-Of a stack the numbers are CloudWatch's, some minutes behind; locally they are those that `cargo run -p
-local -- --data DIR` keeps in DIR/metrics.jsonl.";
+Of a stack the numbers are CloudWatch's, some minutes behind. Locally they are those that
+`cargo run -p local -- --data DIR` keeps in DIR/metrics.jsonl.";
 
 /// Shows them.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failure> {

@@ -3,6 +3,7 @@
 mod bodies;
 mod candidate;
 mod capture;
+mod change;
 mod claims;
 mod contents;
 mod hints;
@@ -35,9 +36,9 @@ use crate::secrets::{GivenSecrets, Kept, Vault};
 
 /// Say whether a captured request verifies, and if not, which usual mistake explains it
 ///
-/// The check is the product's own. If it refuses, keys, bodies and templates are tried that people get
-/// wrong, one mistake before two, until the signature is right. No secret and no whole signature
-/// is shown.
+/// The check is the product's own. If it refuses, what people get wrong is tried: other keys,
+/// bodies and templates, one mistake before two, until the signature is right. No secret and no
+/// whole signature is shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -119,7 +120,9 @@ async fn known(args: &Args, profile: &Profile, context: &Context) -> Result<Vec<
     if !given.is_empty() {
         return Ok(given.into_iter().map(|text| Known { whose: Whose::Given, text }).collect());
     }
-    let place = context.place().await?;
+    let place = context.place().await.inspect_err(|_| {
+        context.console.note("inbox: without an inbox, give the secret with --secret-file");
+    })?;
     let vault = Vault::of(place);
     let mut known = vec![];
     let mut add = |whose: Whose, kept: &Kept| {

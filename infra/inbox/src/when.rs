@@ -37,15 +37,6 @@ impl Moment {
     }
 }
 
-impl std::fmt::Display for Moment {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Ago(ago) => write!(f, "{}s", ago.as_secs()),
-            Self::At(at) => f.write_str(&date(*at)),
-        }
-    }
-}
-
 /// A length of time: `90s`, `30m`, `24h`, `7d`.
 pub(crate) fn duration(text: &str) -> Result<Duration, &'static str> {
     const BAD: &str = "expected a length of time, as in 90s, 30m, 24h or 7d";

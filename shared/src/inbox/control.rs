@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use tokio::sync::Mutex;
 
-use super::Inbox;
 use super::item::{Item, at, s, time};
+use super::{Inbox, Written, write};
 use crate::fault::Fault;
 use crate::key::SourceName;
 use crate::limits::{CONTROL_FRESH, SECRET_USE_EVERY};
@@ -76,7 +76,9 @@ impl Inbox {
         Ok(answer.map_err(|error| Fault::of("GetItem", &error))?.item)
     }
 
-    /// Stops the processing of a source, or takes it up again.
+    /// Stops the processing of a source, or takes it up again. `false`: somebody has said something
+    /// later, which stands. So a request that was under way for minutes cannot pause for ever what
+    /// has been resumed since.
     ///
     /// # Errors
     /// DynamoDB did not say.
@@ -85,7 +87,7 @@ impl Inbox {
         source: &SourceName,
         paused: bool,
         now: Timestamp,
-    ) -> Result<(), Fault> {
+    ) -> Result<bool, Fault> {
         let call = self
             .dynamodb
             .update_item()
@@ -96,12 +98,16 @@ impl Inbox {
             } else {
                 "SET paused = :paused, resumed_at = :now"
             })
+            .condition_expression(
+                "(attribute_not_exists(paused_at) OR paused_at <= :now) \
+                 AND (attribute_not_exists(resumed_at) OR resumed_at <= :now)",
+            )
             .expression_attribute_values(
                 ":paused",
                 aws_sdk_dynamodb::types::AttributeValue::Bool(paused),
             )
             .expression_attribute_values(":now", at(now));
-        call.send().await.map(drop).map_err(|error| Fault::of("UpdateItem", &error))
+        Ok(matches!(write(call).await?, Written::Done(_)))
     }
 
     async fn note_use(

@@ -83,9 +83,9 @@ impl LeftAlone {
 }
 
 impl Inbox {
-    /// A failed or ignored row back to `pending`, with everything of the old run reset: refused if the
-    /// row is no longer as it was read. An ignored one loses its `expires_at` in the same write, so
-    /// that it cannot be removed while it waits. No finished row is held by anybody.
+    /// A failed or ignored row back to `pending`, with everything of the old run reset: refused if
+    /// the row is no longer as it was read. An ignored one loses its `expires_at` in the same write,
+    /// so that it cannot be removed while it waits. No finished row is held by anybody.
     ///
     /// # Errors
     /// DynamoDB did not say. If it happened all the same, the sweeper sends the event.
@@ -126,8 +126,8 @@ impl Inbox {
     }
 
     /// Gives an event up, for a reason that stays in the row until that is forgotten. A failed row
-    /// must be as it was read; an unfinished one must not be held by a run. A run whose lease is over
-    /// meets its fence.
+    /// must be as it was read; an unfinished one must not be held by a run. A run whose lease is
+    /// over meets its fence.
     ///
     /// # Errors
     /// DynamoDB did not say.

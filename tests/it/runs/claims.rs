@@ -1,5 +1,6 @@
 //! What a claim does to a row, and what happens to a message whose row cannot be claimed.
 
+use shared::key::SourceName;
 use shared::limits::{COMMIT_BUDGET, HANDLER_TIMEOUT, LEASE};
 
 use super::bench::{Bench, Fate, secs};
@@ -167,6 +168,21 @@ async fn while_the_control_item_cannot_be_read_the_last_known_pause_stands() {
     bench.dial.forward(secs(60));
     assert_eq!(bench.run("kallglot#1").await, Fate::Deleted);
     assert_eq!(script.ran().len(), 0);
+}
+
+#[tokio::test]
+async fn a_pause_that_arrives_after_the_resume_does_not_stop_the_source_again() {
+    let script = Script::default();
+    let bench = Bench::scripted(&script).await;
+    let source = SourceName::parse("kallglot").unwrap();
+    let asked_at = bench.dial.now();
+    assert!(bench.inbox().pause(&source, true, asked_at).await.unwrap());
+    bench.dial.forward(secs(60));
+    let resumed_at = bench.dial.now();
+    assert!(bench.inbox().pause(&source, false, resumed_at).await.unwrap());
+    assert!(!bench.inbox().pause(&source, true, asked_at).await.unwrap(), "a late repetition");
+    assert!(!bench.inbox().control(&source).await.unwrap().paused);
+    assert!(bench.inbox().pause(&source, false, resumed_at).await.unwrap(), "the SDK's own");
 }
 
 #[tokio::test]

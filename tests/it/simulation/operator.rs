@@ -53,8 +53,8 @@ impl Operator {
         let source = SourceName::parse(producer.source()).unwrap();
         for (at_ms, paused) in [(from_ms, true), (to_ms, false)] {
             self.world.until(at_ms).await;
-            while let Err(fault) = self.inbox.pause(&source, paused, self.now()).await {
-                self.world.tell(&format!("{source} not paused or resumed: {fault}"));
+            while !matches!(self.inbox.pause(&source, paused, self.now()).await, Ok(true)) {
+                self.world.tell(&format!("{source} not paused or resumed yet"));
                 tokio::time::sleep(Duration::from_secs(20)).await;
             }
             let mut state = self.world.state();

@@ -133,7 +133,8 @@ fn unknown(source: &str, waiting: &Waiting) -> Finding {
     Severity::Critical.finding(
         "unknown_source",
         format!(
-            "{} unfinished and {failed} failed events are of {source}, which is not in sources.toml",
+            "{} unfinished and {failed} failed events are of {source}, which is not in \
+             sources.toml",
             waiting.unfinished
         ),
         "nothing processes or sweeps them: they were answered 2xx, and stand still for ever",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_cloudformation::error::{DisplayErrorContext, ProvideErrorMetadata as _};
+use aws_sdk_cloudformation::types::{Parameter, Stack};
 
 use super::{Kind, Place, Where};
 use crate::exit::Failure;
@@ -16,6 +17,8 @@ const OUTPUTS: [(&str, &str); 5] = [
     ("FIFO_QUEUE_URL", "EventFifoQueueUrl"),
     ("SECRETS_PREFIX", "SecretsPrefix"),
 ];
+/// The parameter that says what the functions are told as `RETENTION_DAYS`.
+const RETENTION: &str = "RetentionDays";
 
 /// The SDK's usual configuration: environment, profiles, roles.
 pub(super) async fn sdk_config(wanted: &Where) -> SdkConfig {
@@ -36,15 +39,22 @@ pub(super) async fn find(wanted: &Where, name: String) -> Result<Place, Failure>
     if sdk.region().is_none() {
         return Err(Failure::usage("no AWS Region is set", "inbox --region eu-central-1 …"));
     }
-    let outputs = outputs(&sdk, &name).await?;
-    let variables = OUTPUTS.iter().filter_map(|(variable, output)| {
-        Some(((*variable).to_owned(), outputs.get(*output)?.clone()))
+    let stack = describe(&sdk, &name).await?;
+    let outputs = stack.outputs().iter().filter_map(|output| {
+        Some((output.output_key()?.to_owned(), output.output_value()?.to_owned()))
     });
-    let variables = variables.collect();
+    let outputs: BTreeMap<String, String> = outputs.collect();
+    let mut variables = BTreeMap::new();
+    for (variable, output) in OUTPUTS {
+        variables.extend(outputs.get(output).map(|value| (variable.to_owned(), value.clone())));
+    }
+    let retention = stack.parameters().iter().find(|p| p.parameter_key() == Some(RETENTION));
+    let retention = retention.and_then(Parameter::parameter_value);
+    variables.extend(retention.map(|days| ("RETENTION_DAYS".to_owned(), days.to_owned())));
     Place::of(Kind::Stack(name), sdk, outputs, &variables)
 }
 
-async fn outputs(sdk: &SdkConfig, name: &str) -> Result<BTreeMap<String, String>, Failure> {
+async fn describe(sdk: &SdkConfig, name: &str) -> Result<Stack, Failure> {
     let client = aws_sdk_cloudformation::Client::new(sdk);
     let answer = client.describe_stacks().stack_name(name).send().await.map_err(|error| {
         let code = error.code().map(str::to_owned);
@@ -56,6 +66,8 @@ async fn outputs(sdk: &SdkConfig, name: &str) -> Result<BTreeMap<String, String>
         )
     })?;
     let stack = answer.stacks.unwrap_or_default().into_iter().next();
-    let outputs = stack.and_then(|stack| stack.outputs).unwrap_or_default().into_iter();
-    Ok(outputs.filter_map(|output| Some((output.output_key?, output.output_value?))).collect())
+    stack.ok_or_else(|| {
+        let what = format!("CloudFormation shows no stack {name}");
+        Failure::unreachable(what, "aws cloudformation list-stacks")
+    })
 }

@@ -80,8 +80,8 @@ impl Report {
         }
     }
 
-    /// A problem is: an event that was named and is not there or cannot run, an end before the end, or
-    /// a pointer that the queue refuses.
+    /// A problem is: an event that was named and is not there or cannot run, an interruption, or a
+    /// pointer that the queue refuses.
     pub(super) fn ending(&self) -> Ending {
         let cannot =
             [LeftAlone::Unusable, LeftAlone::Expired, LeftAlone::Failed, LeftAlone::Ignored];

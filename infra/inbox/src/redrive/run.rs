@@ -49,8 +49,8 @@ impl<'a> Redrive<'a> {
         }
     }
 
-    /// All of them, no faster than `rate` a second, until interrupted. What was written is sent before
-    /// anything ends.
+    /// All of them, no faster than `rate` a second, until interrupted. What was written is sent
+    /// before anything ends.
     pub(super) async fn all(
         &self,
         candidates: &[Candidate],

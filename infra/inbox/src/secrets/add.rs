@@ -18,8 +18,8 @@ use crate::exit::{Ending, Failure};
 
 /// Add a secret as the newest; the one before it stays active
 ///
-/// Its value is read from stdin, or made with --generate. Deliveries signed with either are accepted
-/// within seconds.
+/// Its value is read from stdin, or made with --generate. Deliveries that are signed with either
+/// are accepted within seconds.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Args {
@@ -45,40 +45,35 @@ const KEY_BYTES: usize = 32;
 /// Reads, checks, writes.
 pub(super) async fn run(args: &Args, context: &Context) -> Result<Ending, Failure> {
     let profile = context.profile(&args.source)?;
-    let place = context.place().await?;
-    let vault = Vault::of(place);
-    let kept = vault.current(&profile.name).await?;
-    let sound = kept.secrets().iter().any(|secret| secret.decode(profile.scheme.secret).is_ok());
+    let source = &profile.name;
+    let vault = Vault::of(context.place().await?);
+    let kept = vault.current(source).await?;
+    let rule = profile.scheme.secret;
+    let active: Vec<Secret> = kept.secrets().iter().filter_map(|s| s.decode(rule).ok()).collect();
+    let replaces = args.replace && active.is_empty();
     match &kept {
-        Kept::Deleted => return unusable(context, &profile.name, &kept),
-        Kept::Unreadable { .. } if !args.replace => return unusable(context, &profile.name, &kept),
-        Kept::List(list) if list.secrets.len() >= SECRETS_MAX && (sound || !args.replace) => {
+        Kept::Deleted => return unusable(context, source, &kept, &vault),
+        Kept::Unreadable { .. } if !replaces => return unusable(context, source, &kept, &vault),
+        Kept::List(list) if list.secrets.len() >= SECRETS_MAX && !replaces => {
             return full(&list.secrets, profile, context);
         }
         _ => {}
     }
     let text = if args.generate { generate(profile) } else { read(profile, context)? };
-    let secret =
-        text.decode(profile.scheme.secret).map_err(|error| bad(profile, error.to_string()))?;
-    let known = kept.secrets().iter().filter_map(|known| known.decode(profile.scheme.secret).ok());
-    if known.into_iter().any(|known| known.fingerprint() == secret.fingerprint()) {
+    let secret = text.decode(rule).map_err(|error| bad(profile, &error.to_string()))?;
+    if active.iter().any(|known| known.fingerprint() == secret.fingerprint()) {
         let what = format!("{} is active already", secret.fingerprint());
         return refused(context, &what, &list_command(profile, context));
     }
-    let older = kept.secrets().iter().filter(|_| sound).cloned();
+    // What cannot be decoded verifies nothing; beside one that can, it may be a mistake to mend.
+    let older = kept.secrets().iter().filter(|_| !active.is_empty()).cloned();
     let secrets: Vec<SecretText> = std::iter::once(text.clone()).chain(older).collect();
-    match &kept {
-        Kept::List(list) => {
-            if vault.change(&profile.name, &list.version, &secrets).await? == Changed::Overtaken {
-                return overtaken(context, &profile.name);
-            }
-        }
-        Kept::Unreadable { version } => {
-            if vault.change(&profile.name, version, &secrets).await? == Changed::Overtaken {
-                return overtaken(context, &profile.name);
-            }
-        }
-        Kept::Nothing | Kept::Deleted => vault.create(&profile.name, &secrets).await?,
+    match kept.version() {
+        None => vault.create(source, &secrets).await?,
+        Some(version) => match vault.change(source, version, &secrets).await? {
+            Changed::Done => {}
+            Changed::Overtaken => return overtaken(context, source),
+        },
     }
     told(&kept, &secret, &text, args, profile, context)
 }
@@ -107,22 +102,20 @@ fn read(profile: &Profile, context: &Context) -> Result<SecretText, Failure> {
     std::io::stdin()
         .lock()
         .read_to_string(&mut text)
-        .map_err(|error| bad(profile, error.to_string()))?;
+        .map_err(|error| bad(profile, &error.to_string()))?;
     let line = text.strip_suffix('\n').unwrap_or(&text);
     let line = line.strip_suffix('\r').unwrap_or(line);
     match line {
-        _ if line.contains(['\n', '\r']) => Err(bad(profile, "is more than one line".into())),
+        _ if line.contains(['\n', '\r']) => Err(bad(profile, "is more than one line")),
         _ if line.starts_with("{\"") => {
-            Err(bad(profile, "is a JSON document; give the secret alone".into()))
+            Err(bad(profile, "is a JSON document; give the secret alone"))
         }
-        _ if line.chars().any(char::is_control) => {
-            Err(bad(profile, "holds a control character".into()))
-        }
+        _ if line.chars().any(char::is_control) => Err(bad(profile, "holds a control character")),
         _ => Ok(SecretText::new(line)),
     }
 }
 
-fn bad(profile: &Profile, why: String) -> Failure {
+fn bad(profile: &Profile, why: &str) -> Failure {
     let form = match profile.scheme.secret {
         SecretRule::Base64 => "whsec_ and base64",
         SecretRule::Text => "the text as the producer shows it",

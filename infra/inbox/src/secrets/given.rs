@@ -8,7 +8,7 @@ use crate::exit::Failure;
 /// Other secrets than those of the inbox
 #[derive(Clone, clap::Args)]
 pub(crate) struct GivenSecrets {
-    /// A signing secret in the place of the inbox's own; other users of the machine can read it here
+    /// A signing secret in the place of the inbox's own; better in a file, or in INBOX_SECRET
     #[arg(long = "secret", value_name = "SECRET", env = "INBOX_SECRET", hide_env_values = true)]
     secret: Vec<String>,
     /// A file that holds one: its text, or {"secrets":["…"]}

@@ -37,38 +37,45 @@ pub(super) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
     let place = context.place().await?;
     let vault = Vault::of(place);
     let kept = vault.current(&profile.name).await?;
-    let Kept::List(list) = &kept else { return unusable(context, &profile.name, &kept) };
+    let Kept::List(list) = &kept else { return unusable(context, &profile.name, &kept, &vault) };
     let (gone, stays) = match chosen(list, &args.fingerprint, profile) {
         Ok(parted) => parted,
         Err(what) => return refused(context, &what, &list_command(profile, context)),
     };
     if stays.is_empty() {
+        let source = &profile.name;
         let what = format!(
-            "{} is the last secret of {}: without it every delivery is answered 503",
-            args.fingerprint, profile.name
+            "{} is the last secret of {source}: without it every delivery is answered 503",
+            args.fingerprint
         );
-        let next = format!("secrets add {}", profile.name);
-        return refused(context, &what, &context.command(&next));
+        return refused(context, &what, &context.command(&format!("secrets add {source}")));
     }
     let gone = gone.decode(profile.scheme.secret).ok();
     let uses = Uses::new(place.inbox().secret_uses(&profile.name).await?);
-    if let Some(gone) = gone.as_ref().filter(|_| !args.force) {
-        let other = stays.iter().find_map(|secret| secret.decode(profile.scheme.secret).ok());
-        let other = other.as_ref().map(Secret::fingerprint);
-        let now = context.now();
-        if let Some(used) = uses.still_used(gone.fingerprint(), other, &profile.scheme, now) {
-            let what = still_used(&used, gone.fingerprint(), profile, now);
-            let next = format!(
-                "{} until that changes, or --force",
-                context.command(&format!("secrets list {}", profile.name))
-            );
-            return refused(context, &what, &next);
-        }
+    let needed = gone.as_ref().filter(|_| !args.force);
+    if let Some(why) = needed.and_then(|gone| needed_still(gone, &stays, &uses, profile, context)) {
+        let next = format!("{} until that changes, or --force", list_command(profile, context));
+        return refused(context, &why, &next);
     }
-    if vault.change(&profile.name, &list.version, &stays).await? == Changed::Overtaken {
-        return overtaken(context, &profile.name);
+    match vault.change(&profile.name, &list.version, &stays).await? {
+        Changed::Done => told(gone.as_ref().map(Secret::fingerprint), &stays, profile, context),
+        Changed::Overtaken => overtaken(context, &profile.name),
     }
-    told(gone.as_ref().map(Secret::fingerprint), &stays, profile, context)
+}
+
+/// Why deliveries still need a secret, if they do.
+fn needed_still(
+    gone: &Secret,
+    stays: &[SecretText],
+    uses: &Uses,
+    profile: &Profile,
+    context: &Context,
+) -> Option<String> {
+    let other = stays.iter().find_map(|secret| secret.decode(profile.scheme.secret).ok());
+    let other = other.as_ref().map(Secret::fingerprint);
+    let now = context.now();
+    let used = uses.still_used(gone.fingerprint(), other, &profile.scheme, now)?;
+    Some(still_used(&used, gone.fingerprint(), profile, now))
 }
 
 /// The one that is meant, and the rest.

@@ -161,6 +161,15 @@ impl Kept {
         Self::List(List { version, secrets, written_at })
     }
 
+    /// The version that is current, where there is one to change.
+    pub(crate) fn version(&self) -> Option<&str> {
+        match self {
+            Self::List(list) => Some(&list.version),
+            Self::Unreadable { version } => Some(version),
+            Self::Nothing | Self::Deleted => None,
+        }
+    }
+
     /// The secrets, as far as there is a list of them.
     pub(crate) fn secrets(&self) -> &[SecretText] {
         match self {

@@ -175,7 +175,8 @@ impl Producer {
             }
             // What is signed is all that tells two of these apart.
             (Self::GitHub, _) => {
-                json!({"ref": "refs/heads/main", "after": "{id}", "repository": {"full_name": "acme/shop"}})
+                let repository = json!({"full_name": "acme/shop"});
+                json!({"ref": "refs/heads/main", "after": "{id}", "repository": repository})
             }
             (Self::Shopify, _) => {
                 json!({"id": 1, "admin_graphql_api_id": "{id}", "total_price": "12.50"})

@@ -115,7 +115,8 @@ fn text(
     if !tally.latencies.is_empty() {
         lines.push(format!("answered after {}", times.join(", ")));
     }
-    if let (Some(first), Some(last)) = (template.id(1), template.id(sent)) {
+    let stored = tally.count(|status| (200..300).contains(&status)) > 0;
+    if let (true, Some(first), Some(last)) = (stored, template.id(1), template.id(sent)) {
         let source = &profile.name;
         lines.push(if first == last {
             format!("next: {}", context.command(&format!("show {source} {}", shell::id(&first))))

@@ -29,24 +29,23 @@ fn query(kind: &Kind, key: &EventKey, start: Timestamp, end: Timestamp) -> Strin
     let head = format!("logs (CloudWatch Logs Insights):\n\n{}\n", indented(&query));
     let stack = match kind {
         Kind::Local(_) => {
-            return format!(
-                "{head}\nLocally the same lines are in the terminal of `cargo run -p local -- --json`."
-            );
+            return format!("{head}\nLocally they are in the terminal of `cargo run -p local`.");
         }
         Kind::Stack(name) => name.as_str(),
         Kind::Environment => "STACK",
     };
     let groups = FUNCTIONS.map(|function| shell::word(&format!("/aws/lambda/{stack}-{function}")));
     let one_line = query.replace("\n| ", " | ");
-    format!(
-        "{head}\n  id=$(aws logs start-query --log-group-names {} \\\n    --start-time {} --end-time {} \
-         --query-string {} \\\n    --query queryId --output text); sleep 5\n  \
-         aws logs get-query-results --query-id \"$id\" --output text",
+    let start = format!(
+        "aws logs start-query --log-group-names {} \\\n    --start-time {} --end-time {} \
+         --query-string {} \\\n    --query queryId --output text",
         groups.join(" "),
         start.secs(),
         end.secs() + 1,
         shell::word(&one_line),
-    )
+    );
+    let results = "aws logs get-query-results --query-id \"$id\" --output text";
+    format!("{head}\n  id=$({start}); sleep 5\n  {results}")
 }
 
 /// A string of the query language is in double quotes, and a backslash escapes.

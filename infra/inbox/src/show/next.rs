@@ -64,36 +64,38 @@ fn waiting(
 
 fn failed(row: &Row, profile: Option<&Profile>, command: impl Fn(&str) -> String) -> String {
     let (redrive, drop) = (command("redrive"), command("drop --reason WHY"));
-    let again = format!("run it again with: {redrive}\n      or give it up with: {drop}");
+    let again = format!("run it again with: {redrive}{INDENT}or give it up with: {drop}");
     let replay = match (row.error_kind, profile.map(|profile| profile.ordering)) {
         (Some(ErrorKind::Permanent | ErrorKind::Exhausted), Some(Ordering::None)) => {
             " A replay by the producer, an hour after the failure, does the same."
         }
         _ => "",
     };
+    let itself = "nothing by itself:";
     match row.error_kind {
         Some(ErrorKind::Unusable) => format!(
-            "nothing: no handler can run it. It is removed after 90 days; tell the producer.\n      \
-             Give it up now with: {drop}"
+            "nothing: no handler can run it. It is removed after 90 days; tell the producer.\
+             {INDENT}Give it up now with: {drop}"
         ),
         Some(ErrorKind::BeyondMemory) => format!(
-            "nothing by itself: it is older than the inbox remembers, so it may have run before.\n      \
+            "{itself} it is older than the inbox remembers, so it may have run before.{INDENT}\
              Look in the business table first; then {again}"
         ),
-        Some(ErrorKind::Unsendable) => {
-            format!(
-                "nothing by itself: the queue refused its message, a mistake of ours. Report it, or {again}"
-            )
-        }
+        Some(ErrorKind::Unsendable) => format!(
+            "{itself} the queue refused its message, a mistake of ours. Report it, or {again}"
+        ),
         Some(ErrorKind::Permanent) => format!(
-            "nothing by itself: the handler said that no repetition can help. Correct it, then\n      \
+            "{itself} the handler said that no repetition can help. Correct it, then{INDENT}\
              {again}{replay}"
         ),
         Some(ErrorKind::Exhausted) | None => {
-            format!("nothing by itself: remove the cause, then {again}{replay}")
+            format!("{itself} remove the cause, then {again}{replay}")
         }
     }
 }
+
+/// Under the first word behind `next:`.
+const INDENT: &str = "\n      ";
 
 fn forgotten(row: &Row, now: Timestamp) -> String {
     match row.expires_at {

@@ -1,13 +1,14 @@
 //! Bodies that may have been signed in the place of the one in the file.
 
 use std::collections::HashSet;
-use std::fmt;
+use std::hash::{Hash as _, Hasher as _};
 use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::candidate::{Candidate, Candidates};
+use super::candidate::Candidate;
+use super::change::Change;
 use super::json::{self, Style, Tree};
 use super::json_orders;
 use super::keys::unbase64;
@@ -20,212 +21,92 @@ const BYTES_MAX: usize = 96 * 1024 * 1024;
 const INFLATED_MAX: u64 = 16 * 1024 * 1024;
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// How the signed bytes differ from the file's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// They end with a newline that the file lacks.
-    NewlineLost { crlf: bool },
-    /// The file ends with a newline that was not signed.
-    NewlineAdded,
-    /// Their lines end in CRLF, the file's in LF; or the other way round.
-    LineEnds { crlf: bool },
-    /// They are the file without any of its newlines.
-    OneLine,
-    /// White space around the body was not signed.
-    Trimmed,
-    /// They begin with a byte order mark that the file lacks, or the file with one of its own.
-    Bom { signed: bool },
-    /// The file holds base64 of them.
-    Base64Undone,
-    /// The body's base64 was signed.
-    Base64Done,
-    /// The file holds them compressed.
-    Inflated,
-    /// The file begins with the request's headers.
-    HeadersInFile,
-    /// They are the value of a form's field.
-    FormValue(String),
-    /// The file is percent-encoded.
-    FormDecoded,
-    /// They are a form whose field holds the body.
-    FormEncoded(&'static str),
-    /// The file is a JSON string that holds them.
-    Unquoted,
-    /// They are a JSON string that holds the body.
-    Quoted,
-    /// The file is a JSON document that holds them in this field.
-    Wrapped(String),
-    /// They are this field of the body alone.
-    Field(String),
-    /// The file was read in another character set than UTF-8, and written as UTF-8.
-    Mojibake,
-    /// The escapes of its strings were undone by a shell.
-    Unescaped,
-    /// The file shows the body as a program prints it: Python's bytes, Node's Buffer, hex, HTML.
-    Printed(&'static str),
-    /// The file still has the frames of chunked transfer.
-    Chunked,
-    /// What was signed is empty.
-    Empty,
-    /// An object was signed as JavaScript prints it.
-    ObjectObject,
-}
+/// What all mistakes in a body may cost together.
+const COST_MAX: usize = 3;
 
-impl Change {
-    pub(super) fn word(&self) -> &'static str {
-        match self {
-            Self::NewlineLost { .. } => "newline_missing",
-            Self::NewlineAdded => "newline_extra",
-            Self::LineEnds { .. } | Self::OneLine => "line_ends",
-            Self::Trimmed => "white_space",
-            Self::Bom { .. } => "bom",
-            Self::Base64Undone => "base64_not_undone",
-            Self::Base64Done => "base64_signed",
-            Self::Inflated => "compressed",
-            Self::HeadersInFile => "headers_in_body",
-            Self::FormValue(_) | Self::FormDecoded | Self::FormEncoded(_) => "form",
-            Self::Unquoted | Self::Quoted => "json_string",
-            Self::Wrapped(_) => "wrapped_body",
-            Self::Field(_) => "part_of_body",
-            Self::Mojibake => "character_set",
-            Self::Unescaped => "escapes_undone",
-            Self::Printed(_) => "printed_body",
-            Self::Chunked => "chunked",
-            Self::Empty => "empty_body",
-            Self::ObjectObject => "object_object",
-        }
-    }
-
-    pub(super) fn next(&self) -> String {
-        match self {
-            Self::NewlineLost { .. } | Self::NewlineAdded | Self::Trimmed => {
-                "look what trims or ends lines: editors and echo add a newline, curl -d and many \
-                 loggers drop it; capture with curl --data-binary, write with printf %s"
-            }
-            Self::LineEnds { .. } | Self::OneLine => {
-                "capture the bytes as they came: editors and curl -d change line ends"
-            }
-            Self::Bom { .. } => "write the file without a byte order mark, or send the one signed",
-            Self::Base64Undone => {
-                "undo base64 before the check (isBase64Encoded): base64 -d < FILE > BODY"
-            }
-            Self::Base64Done => "sign the bytes that are sent, not their base64",
-            Self::Inflated => {
-                "undo the compression before the check, or switch it off in front of us"
-            }
-            Self::HeadersInFile => "give the headers with --headers and only the body with --body",
-            Self::FormValue(_) | Self::FormDecoded | Self::FormEncoded(_) => {
-                "sender and receiver must agree on the content type; verify the raw form, undecoded"
-            }
-            Self::Unquoted | Self::Wrapped(_) => "take the body out of what the log wrapped it in",
-            Self::Quoted => "the sender serialises twice: sign the text that is sent",
-            Self::Field(_) => "the sender must sign the whole body",
-            Self::Mojibake => "read and write the body as bytes, not as text",
-            Self::Unescaped => "write the file with printf %s, not with echo",
-            Self::Printed(_) => "write the bytes themselves into the file, not how they are shown",
-            Self::Chunked => "capture the body after the transfer encoding is undone",
-            Self::Empty | Self::ObjectObject => {
-                "the sender signs before it has the body: sign the bytes that are sent"
-            }
-        }
-        .into()
-    }
-}
-
-impl fmt::Display for Change {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NewlineLost { crlf: false } => {
-                f.write_str("the signed body ends with a newline, the file does not")
-            }
-            Self::NewlineLost { crlf: true } => {
-                f.write_str("the signed body ends with CRLF, the file does not")
-            }
-            Self::NewlineAdded => {
-                f.write_str("the file ends with a newline, the signed body does not")
-            }
-            Self::LineEnds { crlf: true } => {
-                f.write_str("lines end in CRLF in the signed body, in LF in the file")
-            }
-            Self::LineEnds { crlf: false } => {
-                f.write_str("lines end in LF in the signed body, in CRLF in the file")
-            }
-            Self::OneLine => f.write_str("the signed body has none of the file's newlines"),
-            Self::Trimmed => f.write_str("the white space around the body was not signed"),
-            Self::Bom { signed: true } => {
-                f.write_str("the signed body begins with a byte order mark, the file does not")
-            }
-            Self::Bom { signed: false } => {
-                f.write_str("the file begins with a byte order mark that was not signed")
-            }
-            Self::Base64Undone => f.write_str("the file is base64 of the signed body"),
-            Self::Base64Done => f.write_str("the body's base64 was signed, not the body"),
-            Self::Inflated => f.write_str("the file is compressed, the signed body is not"),
-            Self::HeadersInFile => f.write_str("the file begins with headers, not with the body"),
-            Self::FormValue(name) => {
-                write!(f, "the file is a form; the value of its field {name} was signed")
-            }
-            Self::FormDecoded => f.write_str("the file is percent-encoded, the signed body is not"),
-            Self::FormEncoded(name) => {
-                write!(f, "a form was signed that holds the body in its field {name}")
-            }
-            Self::Unquoted => f.write_str("the file is a JSON string that holds the signed body"),
-            Self::Quoted => f.write_str("the body was signed as a JSON string, serialised twice"),
-            Self::Wrapped(name) => {
-                write!(f, "the file holds the signed body as text in its field {name}")
-            }
-            Self::Field(name) => write!(f, "only the body's field {name} was signed"),
-            Self::Mojibake => {
-                f.write_str("the body was read as Latin-1 and written as UTF-8 on its way")
-            }
-            Self::Unescaped => {
-                f.write_str("escapes like \\n in the signed body are bytes in the file")
-            }
-            Self::Printed(how) => write!(f, "the file shows the body as {how}"),
-            Self::Chunked => f.write_str("the file holds the frames of chunked transfer"),
-            Self::Empty => f.write_str("an empty body was signed"),
-            Self::ObjectObject => f.write_str("the text [object Object] was signed"),
-        }
-    }
-}
-
-/// Every body that may have been signed, the likelier ones first.
-pub(super) fn candidates(body: &[u8]) -> Vec<Candidate<Vec<u8>>> {
-    let mut bodies = Bodies { found: Candidates::new(), weight: 0, restyled: HashSet::new() };
-    bodies.add(Candidate::right(body.to_vec()));
-    let once = changes(body);
-    for (change, bytes, cost) in &once {
-        bodies.add(Candidate::wrong(bytes.clone(), Mistake::Body(change.clone()), *cost));
-    }
-    bodies.restyle(body, &[], 1);
-    for (first, bytes, cost) in &once {
-        for (second, bytes, more) in if *cost == 1 { changes(bytes) } else { vec![] } {
-            let mistakes = [first.clone(), second].map(Mistake::Body).to_vec();
-            bodies.add(Candidate { value: bytes, mistakes, cost: cost + more });
-        }
-    }
-    bodies.rewrite(body);
-    for (change, bytes, cost) in &once {
-        if *cost == 1 {
-            bodies.restyle(bytes, &[Mistake::Body(change.clone())], 2);
-        }
-    }
-    bodies.found.finish()
-}
-
-struct Bodies {
-    found: Candidates<Vec<u8>>,
-    weight: usize,
+/// Bodies that may have been signed, by how unlikely they are. The unlikelier ones are many, and are
+/// made only when they are asked for.
+#[derive(Debug)]
+pub(super) struct Bodies<'b> {
+    body: &'b [u8],
+    /// What one change makes of the body.
+    once: Vec<(Change, Vec<u8>, u8)>,
+    tiers: [Vec<Candidate<Vec<u8>>>; COST_MAX + 1],
+    made: usize,
+    seen: HashSet<u64>,
     /// Texts that have been written in every style.
     restyled: HashSet<String>,
+    weight: usize,
 }
 
-impl Bodies {
+impl<'b> Bodies<'b> {
+    /// None yet.
+    pub(super) fn of(body: &'b [u8]) -> Self {
+        Self {
+            body,
+            once: changes(body),
+            tiers: Default::default(),
+            made: 0,
+            seen: HashSet::new(),
+            restyled: HashSet::new(),
+            weight: 0,
+        }
+    }
+
+    /// Makes all of up to this cost.
+    pub(super) fn make(&mut self, cost: u8) {
+        while self.made <= COST_MAX.min(usize::from(cost)) {
+            match self.made {
+                0 => self.add(Candidate::right(self.body.to_vec())),
+                1 => {
+                    self.changed(1);
+                    self.restyle(self.body, &[], 1);
+                }
+                2 => {
+                    self.changed(2);
+                    self.changed_again();
+                }
+                _ => self.rewrite(),
+            }
+            self.made += 1;
+        }
+    }
+
+    /// Those that were made of exactly this cost, the likelier ones first.
+    pub(super) fn of_cost(&self, cost: u8) -> &[Candidate<Vec<u8>>] {
+        self.tiers.get(usize::from(cost)).map_or(&[], Vec::as_slice)
+    }
+
     fn add(&mut self, candidate: Candidate<Vec<u8>>) {
         self.weight += candidate.value.len();
-        if self.weight <= BYTES_MAX {
-            self.found.add(candidate);
+        let tier = usize::from(candidate.cost).min(COST_MAX);
+        if self.weight <= BYTES_MAX && self.seen.insert(hash(&candidate.value)) {
+            self.tiers[tier].push(candidate);
         }
+    }
+
+    fn changed(&mut self, wanted: u8) {
+        let once = std::mem::take(&mut self.once);
+        for (change, bytes, cost) in once.iter().filter(|(_, _, cost)| *cost == wanted) {
+            self.add(Candidate::wrong(bytes.clone(), Mistake::Body(change.clone()), *cost));
+        }
+        self.once = once;
+    }
+
+    /// Another change on top of each usual one.
+    fn changed_again(&mut self) {
+        let once = std::mem::take(&mut self.once);
+        let usual = || once.iter().filter(|(_, _, cost)| *cost == 1);
+        for (first, bytes, _) in usual() {
+            for (second, bytes, more) in changes(bytes) {
+                let mistakes = [first.clone(), second].map(Mistake::Body).to_vec();
+                self.add(Candidate { value: bytes, mistakes, cost: 1 + more });
+            }
+        }
+        for (change, bytes, _) in usual() {
+            self.restyle(bytes, &[Mistake::Body(change.clone())], 2);
+        }
+        self.once = once;
     }
 
     /// The same JSON in every style.
@@ -241,16 +122,20 @@ impl Bodies {
             self.add(Candidate { value: tree.write(style).into(), mistakes, cost });
         }
     }
-}
 
-impl Bodies {
     /// The same JSON with what a sorting or rounding writer has lost.
-    fn rewrite(&mut self, body: &[u8]) {
-        let tree = str::from_utf8(body).ok().and_then(Tree::read);
+    fn rewrite(&mut self) {
+        let tree = str::from_utf8(self.body).ok().and_then(Tree::read);
         for (rewrite, text) in tree.iter().flat_map(json_orders::rewrites) {
             self.add(Candidate::wrong(text.into(), Mistake::Rewritten(rewrite), 3));
         }
     }
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = std::hash::DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// What one change makes of a body, with how unlikely it is.

@@ -121,13 +121,16 @@ impl Style {
     ];
 
     /// What the usual libraries write by default.
-    pub(super) const USUAL: [Self; 6] = [
+    pub(super) const USUAL: [Self; 9] = [
         Self::of(Layout::Compact, Strings::AsWritten),
         Self::of(Layout::Compact, Strings::Utf8),
         Self::of(Layout::Spaced, Strings::Ascii { upper: false }),
         Self::of(Layout::Compact, Strings::Slashes { ascii: true }),
         Self::of(Layout::Compact, Strings::Html),
         Self::of(Layout::Pretty("  "), Strings::Utf8),
+        Self::of(Layout::PrettyCrlf("  "), Strings::Utf8),
+        Self::of(Layout::Pretty("  "), Strings::Ascii { upper: false }),
+        Self::of(Layout::Pretty("    "), Strings::Ascii { upper: false }),
     ];
 
     /// Every style, the likelier ones first.

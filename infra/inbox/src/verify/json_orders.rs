@@ -1,5 +1,5 @@
-//! One JSON text with its keys in other orders, and its numbers with other zeros: what cannot be told
-//! from a text that was sorted or rounded on its way.
+//! One JSON text with its keys in other orders, and its numbers with other zeros: what a text that
+//! was sorted or rounded on its way no longer tells.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use super::json::{Style, Tree};
 
 /// So many orders are tried, and all of them together may weigh so much.
 const ORDERS_MAX: usize = 20_000;
-const ORDERS_BYTES_MAX: usize = 24 * 1024 * 1024;
+const ORDERS_BYTES_MAX: usize = 40 * 1024 * 1024;
 /// So many numbers are looked at.
 const NUMBERS_MAX: usize = 12;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::bodies::Change;
+use super::change::Change;
 use super::json::Style;
 use super::json_orders::Rewrite;
 use super::keys::{Form, Whose};
@@ -172,7 +172,8 @@ impl Mistake {
             }
             Self::Function(_) => format!("{source} needs another signature than we can check"),
             Self::TimeAt { found, .. } => format!(
-                "if {source} really signs that time, say so in sources.toml: timestamp = \"{found}\""
+                "if {source} really signs that time, write timestamp = \"{found}\" into \
+                 sources.toml"
             ),
             Self::TimeUnit { .. } => {
                 "sign the very text that the header carries, in Unix seconds".into()

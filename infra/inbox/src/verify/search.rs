@@ -4,13 +4,14 @@ use hmac::{Hmac, KeyInit, Mac as _};
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use shared::signature::Scheme;
 
+use super::bodies::Bodies;
 use super::candidate::Candidate;
 use super::capture::Capture;
 use super::claims::{self, Claim};
 use super::contents::{self, Content};
 use super::keys::{self, Known};
+use super::mistake;
 use super::mistake::Mistake;
-use super::{bodies, mistake};
 
 /// All mistakes of one explanation together may cost this much.
 const COST_MAX: u8 = 4;
@@ -40,14 +41,15 @@ pub(super) fn search(scheme: &Scheme, capture: &Capture, known: &[Known]) -> Sea
     if claims.is_empty() {
         return search;
     }
-    let guess = Guess {
+    let mut guess = Guess {
         claims,
         keys: keys::candidates(known, scheme.secret),
         contents: contents::candidates(scheme, capture),
-        bodies: bodies::candidates(&capture.body),
+        bodies: Bodies::of(&capture.body),
     };
     let mut left = BYTES_MAX;
     for cost in 0..=COST_MAX {
+        guess.bodies.make(cost);
         search.found = guess.of_cost(cost, &mut left, &mut search.guesses);
         search.gave_up = left == 0;
         if search.found.is_some() || search.gave_up {
@@ -57,21 +59,21 @@ pub(super) fn search(scheme: &Scheme, capture: &Capture, known: &[Known]) -> Sea
     search
 }
 
-struct Guess {
+struct Guess<'c> {
     claims: Vec<Claim>,
     keys: Vec<Candidate<Vec<u8>>>,
     contents: Vec<Candidate<Content>>,
-    bodies: Vec<Candidate<Vec<u8>>>,
+    bodies: Bodies<'c>,
 }
 
-impl Guess {
+impl Guess<'_> {
     /// Every guess whose parts together cost exactly this.
     fn of_cost(&self, cost: u8, left: &mut usize, guesses: &mut usize) -> Option<Vec<Mistake>> {
         for key in self.keys.iter().filter(|key| key.cost <= cost) {
             let keyed = Keyed::new(&key.value);
             for content in self.contents.iter().filter(|c| key.cost + c.cost <= cost) {
                 let rest = cost - key.cost - content.cost;
-                let bodies = self.bodies.iter().filter(|body| body.cost == rest);
+                let bodies = self.bodies.of_cost(rest).iter();
                 // What holds no body is one guess, whatever the body.
                 let many =
                     if content.value.has_body() { usize::MAX } else { usize::from(rest == 0) };

@@ -71,7 +71,9 @@ async fn each_thing_that_is_wrong_is_found() {
     let expected = ["queue_retention", "dlq_retention", "fifo_throughput", "fifo_deduplication"];
     assert_eq!(codes(&tool).await, expected);
     set(queue, QueueAttributeName::RedrivePolicy, "").await;
-    set(fifo, QueueAttributeName::RedrivePolicy, r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:local-events-dlq.fifo","maxReceiveCount":3}"#).await;
+    let dlq = "arn:aws:sqs:us-east-1:000000000000:local-events-dlq.fifo";
+    let policy = serde_json::json!({"deadLetterTargetArn": dlq, "maxReceiveCount": 3}).to_string();
+    set(fifo, QueueAttributeName::RedrivePolicy, &policy).await;
     let found = codes(&tool).await;
     assert!(
         found.contains(&"dlq_missing".into()) && found.contains(&"receives".into()),

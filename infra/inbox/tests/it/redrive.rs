@@ -77,6 +77,12 @@ async fn filters_mean_what_they_say() {
         assert!(ids.iter().all(|id| listed.contains(id)), "{filter:?}: {listed:?}");
         assert_eq!(listed.len(), ids.len(), "{filter:?}: {listed:?}");
     }
+    // The command that is said next means the same an hour later.
+    let said = incident.tool.run(&["redrive", "--since", "1h", "--dry-run"]).await;
+    let hour_ago = crate::support::deliveries::unix_now() - 3_600;
+    let hour_ago = aws_smithy_types::DateTime::from_secs(hour_ago);
+    let date = hour_ago.fmt(aws_smithy_types::date_time::Format::DateTime).unwrap();
+    assert!(said.stdout.contains(&format!("redrive --since {}", &date[..15])), "{said:?}");
     let first = ["redrive", "--source", "kudos", "--limit", "1", "--dry-run"];
     let said = incident.tool.run(&first).await;
     assert!(said.stdout.contains("\n  kudos#evt_9003\n\n1 event"), "what came first: {said:?}");

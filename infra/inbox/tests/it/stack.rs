@@ -15,11 +15,13 @@ async fn a_stack_is_found_by_its_outputs() {
     assert_eq!(said.code, Some(0), "{said:?}");
     for part in [
         "run it again with: inbox --stack prod redrive kudos evt_9500\n",
-        "aws logs start-query --log-group-names /aws/lambda/prod-ingress /aws/lambda/prod-processor ",
+        "aws logs start-query --log-group-names /aws/lambda/prod-ingress ",
         "| filter key = \"kudos#evt_9500\" | sort @timestamp asc",
     ] {
         assert!(said.stdout.contains(part), "{part}: {said:?}");
     }
+    let lost = stack.run(&["--stack", "prod", "show", "kudos", "lost"]).await;
+    assert!(lost.stdout.contains("ended over 7 days ago"), "the stack's retention: {lost:?}");
     incident.mend();
     let said = stack.run(&["--stack", "prod", "redrive", "kudos", "evt_9500"]).await;
     assert_eq!(said.code, Some(0), "{said:?}");

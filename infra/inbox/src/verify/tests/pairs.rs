@@ -82,7 +82,11 @@ proptest! {
 
     /// Whatever the body and the styles, a body that was written anew is known as that.
     #[test]
-    fn any_body_in_any_style_is_found(value in json_value(), from in 0..594_usize, to in 0..1188_usize) {
+    fn any_body_in_any_style_is_found(
+        value in json_value(),
+        from in 0..594_usize,
+        to in 0..1188_usize,
+    ) {
         let text = value.to_string();
         let tree = Tree::read(&text).unwrap();
         let captured = tree.write(Style::all().nth(from).unwrap());
@@ -115,7 +119,10 @@ proptest! {
 
     /// Nothing that a file may hold makes it fall over, and no secret and no digest is shown.
     #[test]
-    fn anything_is_judged(headers in ".{0,200}", body in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn anything_is_judged(
+        headers in ".{0,200}",
+        body in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
         let headers = format!("{}{headers}", kudos("x", "y"));
         let capture = Capture::read(headers.as_bytes(), Some(body)).unwrap();
         let verdict = judge(&profile("kudos"), &capture, &[given(KUDOS)], Timestamp::from_secs(0));

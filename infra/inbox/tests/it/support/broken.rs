@@ -17,8 +17,8 @@ struct Payment {
     amount_cents: i64,
 }
 
-/// Handlers of payments, of an ordered source and of one without an order, and of sessions. Payments
-/// are handled wrongly while `broken`.
+/// Handlers of payments, of an ordered source and of one without an order, and of sessions.
+/// Payments are handled wrongly while `broken`.
 pub(crate) fn handlers(broken: &Arc<AtomicBool>) -> Registry {
     let of = |broken: Arc<AtomicBool>| move |event, ctx| payment(broken.clone(), event, ctx);
     Registry::default()

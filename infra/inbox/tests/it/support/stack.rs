@@ -1,5 +1,5 @@
-//! What a deployed stack has beside the inbox: its outputs, which CloudFormation tells, and metrics,
-//! which CloudWatch takes out of the functions' lines.
+//! What a deployed stack has beside the inbox: its outputs, which CloudFormation tells, and
+//! metrics, which CloudWatch takes out of the functions' lines.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -116,8 +116,11 @@ async fn serve_outputs(servers: &mut JoinSet<()>, world: &World) -> SocketAddr {
         let form = String::from_utf8(form.to_vec()).unwrap();
         let answer = if form.contains("Action=DescribeStacks") && form.contains("StackName=prod") {
             let stack = format!(
-                "<member><StackName>prod</StackName><CreationTime>2026-01-01T00:00:00Z</CreationTime>\
-                 <StackStatus>CREATE_COMPLETE</StackStatus><Outputs>{outputs}</Outputs></member>"
+                "<member><StackName>prod</StackName>\
+                 <CreationTime>2026-01-01T00:00:00Z</CreationTime><StackStatus>CREATE_COMPLETE</StackStatus>\
+                 <Parameters><member><ParameterKey>RetentionDays</ParameterKey>\
+                 <ParameterValue>7</ParameterValue></member></Parameters>\
+                 <Outputs>{outputs}</Outputs></member>"
             );
             (
                 StatusCode::OK,
