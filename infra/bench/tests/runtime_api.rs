@@ -40,16 +40,16 @@ async fn a_function_gets_its_event_and_gives_its_answer() {
             assert_eq!(http.post(&url).body(body).send().await.unwrap().status(), 202);
             assert_eq!(http.post(&url).body(body).send().await.unwrap().status(), 400, "twice");
         }
-        let _ = http.get(format!("{api}/invocation/next")).send().await;
+        // It would wait there for as long as it lives.
+        tokio::spawn(http.get(format!("{api}/invocation/next")).send());
     });
     environment.idle().await.unwrap();
     let answer = environment.invoke("event", PATIENCE).await.unwrap();
     assert_eq!(answer, Answer::Response("done".into()));
     let answer = environment.invoke("event", PATIENCE).await.unwrap();
     assert_eq!(answer, Answer::Error("failed".into()));
-    environment.idle().await.unwrap();
-    drop(environment);
     function.await.unwrap();
+    environment.idle().await.unwrap();
 }
 
 #[tokio::test]

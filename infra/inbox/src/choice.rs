@@ -53,17 +53,8 @@ pub(crate) struct Seen {
 }
 
 impl Candidate {
-    /// Nothing can tell whether it has run before.
-    pub(crate) fn is_beyond_memory(&self) -> bool {
-        self.kind() == Some(ErrorKind::BeyondMemory)
-    }
-
-    /// No handler can run it.
-    pub(crate) fn is_unusable(&self) -> bool {
-        self.kind() == Some(ErrorKind::Unusable)
-    }
-
-    fn kind(&self) -> Option<ErrorKind> {
+    /// Why it failed, if that is known.
+    pub(crate) fn kind(&self) -> Option<ErrorKind> {
         self.seen.as_ref().and_then(|seen| seen.kind)
     }
 }
@@ -85,8 +76,7 @@ impl Choice {
         !self.ids.is_empty()
     }
 
-    /// The failed events that are meant, those of one source together, in the order in which they
-    /// were received.
+    /// The failed events that are meant.
     pub(crate) async fn failed(
         &self,
         context: &Context,
@@ -125,7 +115,7 @@ impl Choice {
                 }
             }
         }
-        Ok(self.ordered(found))
+        Ok(found)
     }
 
     /// The ignored events that are meant. They are in no index: the whole table is read.
@@ -158,7 +148,7 @@ impl Choice {
             }
         }
         progress.clear();
-        Ok(self.ordered(found))
+        Ok(found)
     }
 
     fn by_name(&self) -> Option<Vec<Candidate>> {
@@ -167,7 +157,9 @@ impl Choice {
         Some(self.ids.iter().map(|id| Candidate { key: key(id), seen: None }).collect())
     }
 
-    fn ordered(&self, mut found: Vec<Candidate>) -> Vec<Candidate> {
+    /// As many of them as are wanted: those of one source together, in the order in which they were
+    /// received.
+    pub(crate) fn first(&self, mut found: Vec<Candidate>) -> Vec<Candidate> {
         let received_at = |candidate: &Candidate| candidate.seen.as_ref().map(|s| s.received_at);
         found.sort_by_key(received_at);
         let most = self.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);

@@ -57,7 +57,8 @@ enum Fate {
 
 /// Drops. Exit code 1 if an event that was named is not there or could not be dropped.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failure> {
-    let mut candidates = args.choice.failed(context, "drop").await?;
+    let candidates = args.choice.failed(context, "drop").await?;
+    let mut candidates = args.choice.first(candidates);
     let inbox = context.place().await?.inbox();
     let for_real = !args.dry_run && (args.yes || args.choice.is_named());
     if !for_real {
@@ -69,35 +70,45 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
     context.console.note(format!("dropping in {}", context.place().await?.kind));
     let total = u64::try_from(candidates.len()).unwrap_or(u64::MAX);
     let mut progress = context.console.progress("dropping", Some(total));
-    let mut fates = vec![];
+    let (mut fates, mut fault) = (vec![], None);
     for chunk in candidates.chunks(TOGETHER) {
-        let dropped = chunk.iter().map(|c| drop(&inbox, &c.key, &args.reason, context));
-        let dropped = join_all(dropped).await;
+        let dropped = join_all(chunk.iter().map(|c| drop(args, &inbox, &c.key, context))).await;
         progress.step(u64::try_from(chunk.len()).unwrap_or(0));
         for (candidate, fate) in chunk.iter().zip(dropped) {
-            fates.push((&candidate.key, fate?));
+            match fate {
+                Ok(fate) => fates.push((&candidate.key, fate)),
+                Err(why) => fault = Some(why),
+            }
+        }
+        if fault.is_some() {
+            break;
         }
     }
     progress.clear();
-    tell(args, context, &fates)
+    let ending = tell(args, context, &fates)?;
+    fault.map_or(Ok(ending), |fault| Err(fault.into()))
 }
 
 /// Rows that are written at the same time.
 const TOGETHER: usize = 10;
 
 async fn drop(
+    args: &Args,
     inbox: &Inbox,
     key: &EventKey,
-    reason: &str,
     context: &Context,
 ) -> Result<Fate, Fault> {
     let Some(row) = inbox.row(key).await? else { return Ok(Fate::Missing) };
     match row.status {
         Status::Dropped => return Ok(Fate::Already),
         Status::Done | Status::Ignored => return Ok(Fate::Kept(row.status)),
+        // A filter means failed events; this one runs again since it was found.
+        unfinished if unfinished.is_unfinished() && !args.choice.is_named() => {
+            return Ok(Fate::Kept(unfinished));
+        }
         Status::Pending | Status::Processing | Status::Failed => {}
     }
-    Ok(match inbox.drop_event(&row, reason, context.now()).await? {
+    Ok(match inbox.drop_event(&row, &args.reason, context.now()).await? {
         Dropped::Done => Fate::Dropped,
         Dropped::Moved(Some(Status::Dropped)) => Fate::Already,
         Dropped::Moved(Some(status)) => Fate::Kept(status),

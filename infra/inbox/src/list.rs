@@ -145,7 +145,7 @@ async fn everything(args: &Args, context: &Context, found: &mut Found<'_>) -> Re
         Some(After::Table { key }) => Some(Next::behind_row(key)),
         Some(After::Index { .. }) => return Err(other_list()),
     };
-    let mut progress = context.console.progress("reading", Some(total));
+    let mut progress = found.progress(total);
     let mut unreadable = 0;
     loop {
         let page = inbox.scan(&wanted, from).await?;

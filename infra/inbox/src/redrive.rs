@@ -5,7 +5,7 @@ mod run;
 
 use std::time::Duration;
 
-use shared::inbox::LeftAlone;
+use shared::inbox::{ErrorKind, LeftAlone};
 
 use self::report::Report;
 use self::run::Redrive;
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     rate: u32,
 }
 
-/// The sweeper sends 2,000 a minute at most; this leaves room for what comes meanwhile.
+/// What comes meanwhile is not to wait long behind them.
 const RATE: u32 = 50;
 
 fn rates() -> clap::builder::RangedI64ValueParser<u32> {
@@ -55,66 +55,60 @@ Events that are beyond_memory may have run before: they are run again only by id
 
 /// Redrives. Exit code 1 if an event that was named is not there or cannot run, or if interrupted.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failure> {
-    let mut candidates = match args.ignored {
-        true => args.choice.ignored(context).await?,
-        false => args.choice.failed(context, "redrive").await?,
-    };
-    let forgotten = if args.choice.is_named() || args.choice.filter.kind.is_some() {
-        0
-    } else {
-        take_out(&mut candidates, Candidate::is_beyond_memory)
-    };
-    for source in candidates.iter().map(|candidate| &candidate.key.source) {
-        // No function would run them, and none would sweep them.
-        context.profile(source)?;
-    }
-    if args.dry_run {
-        return dry_run(args, context, candidates, forgotten).await;
-    }
+    let (candidates, mut report) = chosen(args, context).await?;
     let place = context.place().await?;
+    let ignored = args.choice.filter.event_type.as_ref().filter(|_| args.ignored);
+    let redrive = Redrive::new(context, place, ignored);
+    if args.dry_run {
+        return dry_run(args, context, &redrive, candidates, report).await;
+    }
     context.console.note(format!("redriving in {}", place.kind));
     let total = u64::try_from(candidates.len()).unwrap_or(u64::MAX);
     let progress = context.console.progress("redriving", Some(total));
-    let ignored = args.choice.filter.event_type.as_ref().filter(|_| args.ignored);
     let interrupt = Interrupt::listen(context.console);
-    let redrive = Redrive::new(context, place, ignored);
-    let mut report = Report::new(args.choice.is_named());
-    report.forgotten = forgotten;
-    let fault = redrive.all(&candidates, args.rate, &interrupt, progress, &mut report).await.err();
-    report.tell(context, &format!("redrive{}", args.again(context)))?;
-    match fault {
-        Some(fault) => Err(fault.into()),
-        None => Ok(report.ending()),
-    }
+    let done = redrive.all(&candidates, args.rate, &interrupt, progress, &mut report).await;
+    report.tell(context, &args.again(context))?;
+    done?;
+    Ok(report.ending())
 }
 
-impl Args {
-    /// The same arguments again.
-    fn again(&self, context: &Context) -> String {
-        let ignored = if self.ignored { " --ignored" } else { "" };
-        let rate = if self.rate == RATE { String::new() } else { format!(" --rate {}", self.rate) };
-        format!("{ignored}{rate}{}", self.choice.flags(context.now()))
+/// The events that are meant and may be run, and a report that knows of the others.
+async fn chosen(args: &Args, context: &Context) -> Result<(Vec<Candidate>, Report), Failure> {
+    let choice = &args.choice;
+    let mut candidates = match args.ignored {
+        true => choice.ignored(context).await?,
+        false => choice.failed(context, "redrive").await?,
+    };
+    let mut report = Report::new(choice.is_named());
+    if choice.filter.kind.is_none() {
+        report.forgotten = take_out(&mut candidates, ErrorKind::BeyondMemory);
     }
+    report.leave(LeftAlone::Unusable, take_out(&mut candidates, ErrorKind::Unusable));
+    let candidates = choice.first(candidates);
+    for Candidate { key, .. } in &candidates {
+        // No function would run them, and none would sweep them.
+        context.profile(&key.source)?;
+    }
+    Ok((candidates, report))
+}
+
+/// Takes out those that failed for this reason; how many.
+fn take_out(candidates: &mut Vec<Candidate>, kind: ErrorKind) -> usize {
+    let before = candidates.len();
+    candidates.retain(|candidate| candidate.kind() != Some(kind));
+    before - candidates.len()
 }
 
 async fn dry_run(
     args: &Args,
     context: &Context,
+    redrive: &Redrive<'_>,
     mut candidates: Vec<Candidate>,
-    forgotten: usize,
+    mut report: Report,
 ) -> Result<Ending, Failure> {
-    let mut report = Report::new(args.choice.is_named());
-    (report.forgotten, report.dry_run) = (forgotten, true);
+    report.dry_run = true;
     if args.choice.is_named() {
-        let redrive = Redrive::new(
-            context,
-            context.place().await?,
-            args.choice.filter.event_type.as_ref().filter(|_| args.ignored),
-        );
         candidates = redrive.would(candidates, &mut report).await?;
-    } else {
-        let unusable = take_out(&mut candidates, Candidate::is_unusable);
-        report.leave(LeftAlone::Unusable, unusable);
     }
     report.selected = candidates.len();
     let groups = Groups::of(&candidates);
@@ -123,15 +117,16 @@ async fn dry_run(
         return Ok(report.ending());
     }
     groups.show(&candidates, &context.console, context.now())?;
-    let time =
-        Duration::from_secs(u64::try_from(candidates.len()).unwrap_or(0) / u64::from(args.rate));
-    report.tell_dry(context, &format!("redrive{}", args.again(context)), time)?;
+    let secs = u64::try_from(candidates.len()).unwrap_or(u64::MAX) / u64::from(args.rate);
+    report.tell_dry(context, &args.again(context), Duration::from_secs(secs))?;
     Ok(report.ending())
 }
 
-/// Takes out what is not to be run; how many.
-fn take_out(candidates: &mut Vec<Candidate>, out: impl Fn(&Candidate) -> bool) -> usize {
-    let before = candidates.len();
-    candidates.retain(|candidate| !out(candidate));
-    before - candidates.len()
+impl Args {
+    /// The same command again.
+    fn again(&self, context: &Context) -> String {
+        let ignored = if self.ignored { " --ignored" } else { "" };
+        let rate = if self.rate == RATE { String::new() } else { format!(" --rate {}", self.rate) };
+        format!("redrive{ignored}{rate}{}", self.choice.flags(context.now()))
+    }
 }

@@ -254,7 +254,7 @@ impl End<'_> {
                 }
                 Does::Fetch { product, .. } => {
                     let last = products.entry(product).or_insert(told);
-                    if told.fired.at > last.fired.at {
+                    if told.change > last.change {
                         *last = told;
                     }
                 }
@@ -281,7 +281,7 @@ impl End<'_> {
         let changes = self.told.iter().filter(|told| {
             matches!(&told.fired.does, Does::Fetch { product: other, .. } if other == product)
         });
-        let newest = changes.max_by_key(|told| told.fired.at);
+        let newest = changes.max_by_key(|told| told.change);
         if newest.is_none_or(|newest| newest.fired.key != last.fired.key) {
             return Ok(());
         }

@@ -2,10 +2,10 @@
 //! many times faster than they say.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use local::apiera::FakeApiera;
+use local::cloud::Cloud;
 use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -14,6 +14,7 @@ use super::chaos::Chaos;
 use super::journal::Journal;
 use super::plan::{Does, Fired};
 use crate::simulation::producer::{Heard, Verdict};
+use crate::support::deliveries::rfc3339;
 
 /// How much faster than its rules a producer delivers again.
 const FASTER: f64 = 300.0;
@@ -33,6 +34,8 @@ pub(crate) struct Told {
     pub(crate) ended: Option<Verdict>,
     /// When each delivery was over, and the status that was heard: 0 is no answer.
     pub(crate) deliveries: Vec<(Duration, u16)>,
+    /// Which change of a product it tells of, counted over all.
+    pub(crate) change: i64,
 }
 
 impl Told {
@@ -52,43 +55,66 @@ pub(crate) struct Senders {
     chaos: Arc<Chaos>,
     journal: Arc<Journal>,
     connections: Semaphore,
+    /// Whose API shows the products, and how often one was changed.
+    cloud: Arc<Cloud>,
+    changes: Mutex<i64>,
 }
 
 impl Senders {
     /// Producers that deliver to this front door.
-    pub(crate) fn to(front: SocketAddr, chaos: Arc<Chaos>, journal: Arc<Journal>) -> Arc<Self> {
-        let http = super::http();
-        Arc::new(Self { front, http, chaos, journal, connections: Semaphore::new(CONNECTIONS) })
+    pub(crate) fn to(
+        front: SocketAddr,
+        cloud: Arc<Cloud>,
+        chaos: Arc<Chaos>,
+        journal: Arc<Journal>,
+    ) -> Arc<Self> {
+        let (http, connections) = (super::http(), Semaphore::new(CONNECTIONS));
+        let changes = Mutex::default();
+        Arc::new(Self { front, http, chaos, journal, connections, cloud, changes })
     }
 
-    /// Delivers everything; what is known of each event at the end.
-    pub(crate) async fn deliver(
-        self: Arc<Self>,
-        events: Vec<Fired>,
-        products: &FakeApiera,
-    ) -> Vec<Told> {
+    /// Delivers the events; what is known of each at the end. On a busy machine those that have not
+    /// had their turn by the end of the storm are left out.
+    pub(crate) async fn deliver(self: Arc<Self>, events: Vec<Fired>) -> Vec<Told> {
         let mut tasks = JoinSet::new();
         for fired in events {
             until(&self.journal, fired.at).await;
-            if let Does::Fetch { product, name } = &fired.does {
-                products.set_product(product, shown(product, name, self.journal.elapsed()));
-            }
             tasks.spawn(self.clone().one(fired));
         }
-        tasks.join_all().await
+        tasks.join_all().await.into_iter().flatten().collect()
     }
 
     /// One event, from its firing to the last time somebody asks for it.
-    async fn one(self: Arc<Self>, fired: Fired) -> Told {
+    async fn one(self: Arc<Self>, fired: Fired) -> Option<Told> {
         let mut again = fired.again.clone();
         again.sort_unstable();
-        let mut told = Told { fired, acked: false, ended: None, deliveries: vec![] };
+        drop(self.connections.acquire().await.unwrap());
+        if self.chaos.is_over() {
+            return None;
+        }
+        let change = self.change(&fired.does);
+        let mut told = Told { fired, acked: false, ended: None, deliveries: vec![], change };
         self.until_heard(&mut told).await;
         for at in again {
             until(&self.journal, at).await;
-            self.until_heard(&mut told).await;
+            if !self.chaos.is_over() {
+                self.until_heard(&mut told).await;
+            }
         }
-        told
+        Some(told)
+    }
+
+    /// A product changes, which is what its event tells of.
+    fn change(&self, does: &Does) -> i64 {
+        let Does::Fetch { product, name } = does else { return 0 };
+        let mut changes = self.changes.lock().unwrap();
+        *changes += 1;
+        let shown = json!({
+            "uuid": product, "sku": "SKU", "name": name, "status": "active",
+            "updatedAt": rfc3339(1_700_000_000 + *changes),
+        });
+        self.cloud.apiera.set_product(product, shown);
+        *changes
     }
 
     /// Attempts until one is delivered, or no more is made.
@@ -138,14 +164,4 @@ impl Senders {
 
 async fn until(journal: &Journal, at: Duration) {
     tokio::time::sleep(at.saturating_sub(journal.elapsed())).await;
-}
-
-/// A product that has just been changed.
-fn shown(product: &str, name: &str, elapsed: Duration) -> serde_json::Value {
-    use aws_smithy_types::date_time::{DateTime, Format};
-    let at = DateTime::from_millis(1_700_000_000_000 + i64::try_from(elapsed.as_millis()).unwrap());
-    json!({
-        "uuid": product, "sku": "SKU", "name": name, "status": "active",
-        "updatedAt": at.fmt(Format::DateTime).unwrap(),
-    })
 }

@@ -38,7 +38,7 @@ pub(crate) struct Summary {
     /// How many there will be.
     of: u64,
     began: Instant,
-    runs: u64,
+    pub(crate) runs: u64,
     events: usize,
     pub(crate) few_faults: u64,
     /// All traces in one number: the same seeds give the same one everywhere.

@@ -23,6 +23,11 @@ impl Progress {
         Self { what, total, done: 0, began: Instant::now(), drawn: None, visible }
     }
 
+    /// One that nobody sees.
+    pub(crate) fn hidden() -> Self {
+        Self::new("", None, false)
+    }
+
     /// This many more are done.
     pub(crate) fn step(&mut self, more: u64) {
         self.done += more;
@@ -58,6 +63,13 @@ impl Progress {
                 format!("{what} [{bar:<BAR$}] {done}/{total}, {rate:.0}/s")
             }
         }
+    }
+}
+
+/// However a command ends, its bar does not stay.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 

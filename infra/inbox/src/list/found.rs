@@ -7,7 +7,7 @@ use shared::time::Timestamp;
 use super::line::{self, Group, Line};
 use super::place::After;
 use super::{Args, Wanted};
-use crate::console::Table;
+use crate::console::{Progress, Table};
 use crate::context::Context;
 use crate::exit::Failure;
 use crate::walk::Holds;
@@ -31,6 +31,13 @@ impl<'a> Found<'a> {
         let now = context.now();
         let groups = BTreeMap::new();
         Self { args, context, now, lines: vec![], groups, count: 0, last: None, more: false }
+    }
+
+    /// How far the reading is; a bar would get between the lines of a list on the same terminal.
+    pub(super) fn progress(&self, total: u64) -> Progress {
+        let console = &self.context.console;
+        let alone = self.args.count || !console.is_terminal();
+        if alone { console.progress("reading", Some(total)) } else { Progress::hidden() }
     }
 
     /// One more; `false`: that is enough.

@@ -1,8 +1,10 @@
 //! `inbox list`: what is unfinished, what has failed; with `--all`, everything.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use shared::aws::CallBudget;
 
 use crate::support::table::n;
 use crate::support::world::text;
@@ -86,6 +88,10 @@ async fn all_of_the_table_is_read_only_when_asked_for_and_said_so() {
     assert_eq!(all, 4, "{counted:?}");
 }
 
+/// A page of a megabyte takes its time on a busy machine.
+const PATIENT: CallBudget =
+    CallBudget { attempt: Duration::from_secs(20), operation: Duration::from_secs(60) };
+
 /// DynamoDB gives a page of one megabyte; here are several.
 #[tokio::test(flavor = "multi_thread")]
 async fn more_than_a_page_is_listed_in_parts_or_whole() {
@@ -96,8 +102,8 @@ async fn more_than_a_page_is_listed_in_parts_or_whole() {
     let long = "x".repeat(200);
     let others = (1..ROWS).map(|number| format!("{long}{number:05}"));
     incident.world.multiply("kudos#evt_9500", others).await;
-    let query =
-        incident.world.dynamodb().query().table_name(&incident.world.cloud.resources.inbox_table);
+    let table = &incident.world.cloud.resources.inbox_table;
+    let query = incident.world.cloud.clients(PATIENT).dynamodb.query().table_name(table);
     let query = query.index_name("due").key_condition_expression("due_shard = :shard");
     let page = query.expression_attribute_values(":shard", text("failed#kudos")).send().await;
     assert!(page.unwrap().last_evaluated_key.is_some(), "they fit into one page");
@@ -136,7 +142,7 @@ async fn more_than_a_page_is_listed_in_parts_or_whole() {
 async fn a_reader_that_goes_away_is_no_error() {
     let world = World::new().await.serve();
     let tool = Tool::of(&world);
-    assert_eq!(world.post(&Delivery::payment("evt_1", 1)).await.status, 200);
+    world.deliver(&Delivery::payment("evt_1", 1)).await;
     let mut child = tool.spawn(&["list", "--limit", "0"]);
     drop(child.stdout.take());
     let said = child.wait_with_output().await.unwrap();

@@ -18,7 +18,7 @@ async fn a_done_event_tells_its_life() {
         &now,
         &json!({"id": "s", "status": "started"}),
     );
-    assert_eq!(world.post(&delivery.clone().with("kallglot-retry-count", "2")).await.status, 200);
+    world.deliver(&delivery.clone().with("kallglot-retry-count", "2")).await;
     world.until("kallglot#evt_1", "done").await;
     let said = tool.run(&["show", "kallglot", "evt_1"]).await;
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -160,7 +160,7 @@ async fn a_payload_comes_out_as_it_was_signed() {
     let large: String = (0..500_000).map(|_| fastrand::alphanumeric()).collect();
     let data = json!({"tenant": "acme", "amount_cents": 1, "currency": large});
     let large = Delivery::kudos("large", "payment.succeeded", &data);
-    assert_eq!(world.post(&large).await.status, 200);
+    world.deliver(&large).await;
     let said = tool.command(&["show", "kudos", "large", "--body"]).output().await.unwrap();
     assert!(said.stdout == large.body, "{} bytes", said.stdout.len());
     let shown = tool.json(&["show", "kudos", "large"]).await;
@@ -169,7 +169,7 @@ async fn a_payload_comes_out_as_it_was_signed() {
     // Authentic, but not UTF-8: stored under the digest of its bytes.
     let bytes = b"\xff\x1b[2J{}";
     let delivery = Delivery::kallglot_body(bytes);
-    assert_eq!(world.post(&delivery).await.status, 200);
+    world.deliver(&delivery).await;
     let listed = tool.json_lines(&["list", "--source", "kallglot"]).await;
     let id = listed[0]["event_id"].as_str().unwrap();
     assert!(id.starts_with("sha256:"), "{id}");

@@ -16,7 +16,7 @@ fn now_ms() -> i64 {
 async fn states() -> (World, Tool) {
     let world = World::new().await.serve();
     let tool = Tool::of(&world);
-    assert_eq!(world.post(&Delivery::payment("pending", 100)).await.status, 200);
+    world.deliver(&Delivery::payment("pending", 100)).await;
     let ended = |status: &str| vec![("status", text(status)), ("finished_at", n(now_ms() - 5_000))];
     let with = |mut ended: Vec<_>, more: &[(&'static str, _)]| {
         ended.extend(more.iter().cloned());
@@ -107,6 +107,8 @@ async fn a_filter_takes_what_may_have_run_before_only_by_its_kind() {
     assert!(said.stdout.contains("2 events would be run again"), "{said:?}");
     assert!(said.stdout.contains("1 left alone: unusable"), "{said:?}");
     assert!(said.stdout.contains("1 passed over: beyond_memory"), "{said:?}");
+    let ten = tool.json(&["redrive", "--source", "kudos", "--limit", "2", "--dry-run"]).await;
+    assert_eq!(ten["selected"], json!(2), "what is passed over uses up no limit: {ten}");
     let said = tool.json(&["redrive", "--source", "kudos"]).await;
     assert_eq!((&said["redriven"], &said["beyond_memory_passed_over"]), (&json!(2), &json!(1)));
     let row = world.row("kudos#forgotten").await.unwrap();
@@ -136,7 +138,7 @@ async fn a_body_that_would_soon_expire_is_renewed() {
     let incident = Incident::new().await;
     let data = json!({"tenant": "acme", "amount_cents": 9_500, "note": noise(40_000)});
     let delivery = Delivery::kudos("large", "payment.succeeded", &data);
-    assert_eq!(incident.world.post(&delivery).await.status, 200);
+    incident.world.deliver(&delivery).await;
     incident.until("failed", 1).await;
     let in_a_day = now_ms() / 1_000 + 86_400;
     incident.world.set("kudos#large", &[("body_expires_at", n(in_a_day))]).await;

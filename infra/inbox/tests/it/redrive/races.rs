@@ -14,7 +14,7 @@ use crate::support::{Delivery, Incident};
 /// So many payments of the source without an order, all of which fail; how many cents they are.
 async fn failed(incident: &Incident, count: i64) -> i64 {
     for delivery in deliveries(count) {
-        assert_eq!(incident.world.post(&delivery).await.status, 200);
+        incident.world.deliver(&delivery).await;
     }
     incident.until("failed", usize::try_from(count).unwrap()).await;
     incident.mend();
@@ -63,7 +63,7 @@ async fn a_replay_at_the_same_time_makes_no_second_effect() {
         incident.world.set(&key, &[("finished_at", n(two_hours_ago))]).await;
     }
     let replays = futures_util::stream::iter(deliveries(60)).for_each_concurrent(8, async |d| {
-        assert_eq!(incident.world.post(&d).await.status, 200);
+        incident.world.deliver(&d).await;
     });
     let (said, ()) = tokio::join!(incident.tool.spawn(&REDRIVE).wait_with_output(), replays);
     let said = document(&ended(said.unwrap()));

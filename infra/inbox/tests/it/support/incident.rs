@@ -44,8 +44,7 @@ impl Incident {
     /// Delivers payments with these amounts, `evt_<cents>` each.
     pub(crate) async fn pay(&self, cents: impl Iterator<Item = i64>) {
         let posts = cents.map(|cents| async move {
-            let delivery = Delivery::payment(&format!("evt_{cents}"), cents);
-            assert_eq!(self.world.post(&delivery).await.status, 200);
+            self.world.deliver(&Delivery::payment(&format!("evt_{cents}"), cents)).await;
         });
         futures_util::stream::iter(posts).buffer_unordered(16).collect::<Vec<()>>().await;
     }
@@ -53,7 +52,7 @@ impl Incident {
     /// Waits until so many rows have this status.
     pub(crate) async fn until(&self, status: &str, count: usize) {
         let what = format!("{count} rows are {status}");
-        eventually(&what, Duration::from_secs(120), async || {
+        eventually(&what, Duration::from_secs(300), async || {
             (self.count(status).await == count).then_some(())
         })
         .await;

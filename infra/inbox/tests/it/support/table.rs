@@ -1,13 +1,24 @@
 //! Writing into the inbox table beside the product, for states that take days to come about.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 
-use super::World;
 use super::world::{Item, text};
+use super::{Delivery, World, eventually};
 
 impl World {
+    /// Delivers until it is stored, as a producer does: a busy machine may answer 503.
+    pub(crate) async fn deliver(&self, delivery: &Delivery) {
+        eventually("a delivery is stored", Duration::from_secs(60), async || {
+            let status = self.post(delivery).await.status;
+            assert!(status == 200 || status == 503, "{status}");
+            (status == 200).then_some(())
+        })
+        .await;
+    }
+
     /// Changes attributes of a row.
     pub(crate) async fn set(&self, key: &str, attributes: &[(&str, AttributeValue)]) {
         let mut row = self.row(key).await.unwrap();
