@@ -98,7 +98,7 @@ impl Function {
             // Each kill of a run holds up its group for the rest of the lease.
             (_, Doing::Ordered, _) => 0.003,
             // The only steps of a sweep that change anything; most sweeps have none.
-            (Self::Sweeper, _, "push" | "send batch") => 0.08,
+            (Self::Sweeper, _, "push" | "send batch") => 0.2,
             (Self::Ingress, _, _) => 0.015,
             (Self::Processor | Self::Sweeper, _, _) => 0.006,
         }
@@ -273,7 +273,8 @@ impl Fleet {
             Doing::Init => 0.3,
             Doing::Idle => 0.05,
             Doing::Ordered => 0.1,
-            Doing::Delivery | Doing::Batch | Doing::Sweep => 1.0,
+            Doing::Delivery | Doing::Batch => 1.0,
+            Doing::Sweep => 2.0,
         };
         let sum: f64 = living.iter().map(weight).sum();
         let mut at = self.chaos.draw(fastrand::Rng::f64) * sum;
