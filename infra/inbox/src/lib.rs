@@ -1,6 +1,6 @@
 //! The operator's tool: what happened to an event, what failed and why, and running it again.
 //!
-//! [`cli`] is the command line; [`place`] finds the inbox it is about; each command is a module
+//! `cli` is the command line; `place` finds the inbox it is about; each command is a module
 //! with its arguments and a `run`. What a command writes into the inbox is in `shared`, beside the
 //! other writes; here is what it asks for and what it says.
 
