@@ -2,11 +2,9 @@
 
 use std::fmt::Write as _;
 
-use axum::http::HeaderMap;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use shared::signature::Raw;
 use shared::time::Timestamp;
 
 /// The signing secret that the embedded stack gives to Kallglot.
@@ -71,16 +69,6 @@ impl Delivery {
     pub fn tampered(mut self) -> Self {
         self.body = self.body.replacen("ended", "endet", 1);
         self
-    }
-
-    /// As the ingress reads it.
-    pub fn raw(&self) -> Raw {
-        let mut headers = HeaderMap::new();
-        // A header of tags, digits and letters.
-        if let Ok(signature) = self.signature.parse() {
-            headers.insert("kallglot-signature", signature);
-        }
-        Raw { headers, body: self.body.clone().into() }
     }
 }
 

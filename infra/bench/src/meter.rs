@@ -174,3 +174,49 @@ pub fn item_bytes(item: &serde_json::Map<String, Value>) -> usize {
     };
     item.iter().map(|(name, value)| name.len() + weight(value).unwrap_or(0)).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_item_weighs_what_dynamodb_says() {
+        let item = json!({
+            "pk": {"S": "a"}, "n": {"N": "-12345"}, "b": {"B": "AAEC"}, "b1": {"B": "AA=="},
+            "x": {"BOOL": true},
+        });
+        let expected = [2 + 1, 1 + 3 + 1, 1 + 3, 2 + 1, 1 + 1].iter().sum::<usize>();
+        assert_eq!(item_bytes(item.as_object().unwrap()), expected);
+        assert_eq!([0, 1024, 1025].map(write_units), [1, 1, 2]);
+    }
+
+    #[test]
+    fn units_are_counted_by_table_and_refused_writes_by_what_was_found() {
+        let meter = Meter::units();
+        let of = |table: &str, units: f64| json!({"TableName": table, "CapacityUnits": units});
+        let answer = json!({"ConsumedCapacity": [of("inbox", 3.0), of("business", 2.0)]});
+        meter.note("TransactWriteItems", b"{}", 200, answer.to_string().as_bytes());
+        let found = json!({"pk": {"S": "a".repeat(1500)}});
+        let kind = "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException";
+        let refusal = json!({"__type": kind, "Item": found});
+        meter.note("PutItem", br#"{"TableName":"inbox"}"#, 400, refusal.to_string().as_bytes());
+        let counts = meter.take();
+        assert_eq!((counts.writes("inbox"), counts.writes("business")), (5.0, 2.0));
+        assert_eq!(counts.refused, 1);
+        assert_eq!(meter.take(), Counts::default());
+    }
+
+    #[test]
+    fn a_put_that_the_engine_charges_otherwise_is_disputed() {
+        let meter = Meter::units();
+        let put = br#"{"TableName":"inbox","Item":{"pk":{"S":"a"}}}"#;
+        for (charged, disputed) in [(1.0, 0), (2.0, 1)] {
+            let told = json!({"TableName": "inbox", "CapacityUnits": charged, "Table": {"CapacityUnits": charged}});
+            let answer = json!({ "ConsumedCapacity": told }).to_string();
+            meter.note("PutItem", put, 200, answer.as_bytes());
+            assert_eq!(meter.take().disputed, disputed);
+        }
+    }
+}

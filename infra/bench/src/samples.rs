@@ -64,3 +64,23 @@ impl Serialize for Samples {
         self.0.serialize(to)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_and_the_ratio_are_those_of_the_samples() {
+        let of = |samples: &[f64]| {
+            let mut all = Samples::default();
+            samples.iter().for_each(|sample| all.push(*sample));
+            all
+        };
+        let ours = of(&[9.0, 2.0, 4.0, 8.0, 100.0]);
+        assert_eq!((ours.median(), ours.quartiles(), ours.max()), (8.0, (4.0, 9.0), 100.0));
+        // The fifth pair was measured while the machine was busy, and says so on both sides.
+        let theirs = of(&[3.0, 1.0, 2.0, 4.0, 50.0]);
+        assert_eq!(ours.over(&theirs).median(), 2.0);
+        assert!(Samples::default().median().is_nan());
+    }
+}
