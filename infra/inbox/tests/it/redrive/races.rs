@@ -67,9 +67,10 @@ async fn a_replay_at_the_same_time_makes_no_second_effect() {
     });
     let (said, ()) = tokio::join!(incident.tool.spawn(&REDRIVE).wait_with_output(), replays);
     let said = document(&ended(said.unwrap()));
+    // Each is taken back by one of the two; a replay of one that already waits may send it again.
     let resent = incident.world.metric("Resent", Some("kallglot"));
     let redriven = said["redriven"].as_f64().unwrap();
-    assert!((redriven + resent - 60.0).abs() < 0.1, "{redriven} + {resent}: {said}");
+    assert!(redriven + resent >= 60.0, "{redriven} + {resent}: {said}");
     incident.until("done", 60).await;
     assert_eq!(incident.booked().await, (60, cents));
 }
