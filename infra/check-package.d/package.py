@@ -27,8 +27,8 @@ LIBRARIES = re.compile(
 )
 # OpenSSL and its forks name themselves in what is linked.
 OPENSSL = re.compile(rb"(?:OpenSSL|LibreSSL|BoringSSL|AWS-LC) \d+\.\d+")
-# Twice of what they weigh today. A cold start loads all of it.
-ZIP_MB_MAX = 8
+# Twice of what they weigh today: a cold start loads all of it.
+ZIP_MB_MAX = 6
 
 CHECKS = []
 

@@ -57,7 +57,7 @@ const ORDERED_BATCHES: usize = 2;
 /// How long a received message is hidden.
 const VISIBILITY_S: u32 = 12;
 /// Within this time events are fired.
-const FIRING: Duration = Duration::from_secs(60);
+const FIRING: Duration = Duration::from_secs(100);
 /// Until then processes are killed and calls meet faults: long enough for the sweeper to send again
 /// what was left in the first seconds, and to die of it.
 const STORM: Duration = Duration::from_secs(130);
