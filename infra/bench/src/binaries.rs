@@ -66,9 +66,10 @@ impl Binaries {
         Ok(Self(target.unwrap_or_else(|| workspace.join("target")).join("release")))
     }
 
-    /// Where one is.
+    /// Where one is: as cargo leaves it, or as cargo-lambda does, in a folder of its own.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        let path = self.0.join(name);
+        if path.is_dir() { path.join("bootstrap") } else { path }
     }
 
     /// Its bytes, and about those of the zip file that is uploaded.

@@ -41,7 +41,8 @@ enum What {
 /// Where the functions are.
 #[derive(Args, Clone, Debug, Default)]
 pub struct BinaryArguments {
-    /// Folder with release binaries (without it: they are built, which takes some minutes at first)
+    /// Folder with release binaries, from cargo or from cargo-lambda (without it: they are built,
+    /// which takes some minutes at first)
     #[arg(long, value_name = "DIR")]
     functions: Option<PathBuf>,
 }
