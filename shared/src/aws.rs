@@ -43,7 +43,7 @@ impl Clients {
     pub async fn from_env(budget: CallBudget) -> Self {
         let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(https());
         // As in Lambda. The default chain would make a client of STS before it looks there: a
-        // fifteenth of a cold start.
+        // thirtieth of a cold start (docs/performance.md).
         if std::env::var_os("AWS_ACCESS_KEY_ID").is_some() {
             loader = loader.credentials_provider(EnvironmentVariableCredentialsProvider::new());
         }

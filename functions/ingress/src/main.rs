@@ -20,7 +20,5 @@ async fn run() -> Result<(), Error> {
     let metrics = Metrics::stdout(&settings.common.inbox_table);
     let ingress = Ingress::new(&settings, sources, &clients, metrics, Clock::system());
     ingress.warm_up().await;
-    // On a task of its own: each wake-up of what `main` itself waits for is a system call.
-    let ingress: &'static Ingress = Box::leak(Box::new(ingress));
-    tokio::spawn(lambda_runtime::run(service_fn(|event| ingress.invoke(event)))).await?
+    lambda_runtime::run(service_fn(|event| ingress.invoke(event))).await
 }

@@ -25,9 +25,7 @@ async fn run() -> Result<(), Error> {
     let clock = Clock::system();
     let processor = Processor::new(&settings, sources, handlers, &clients, metrics, clock)?;
     processor.warm_up().await;
-    // On a task of its own: each wake-up of what `main` itself waits for is a system call.
-    let processor: &'static Processor = Box::leak(Box::new(processor));
-    tokio::spawn(lambda_runtime::run(service_fn(|event| invoke(processor, event)))).await?
+    lambda_runtime::run(service_fn(|event| invoke(&processor, event))).await
 }
 
 async fn invoke(

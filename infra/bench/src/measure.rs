@@ -153,8 +153,9 @@ pub struct Subject<'b> {
     pub launch: Launch,
 }
 
-/// Functions that take deliveries: ours, and others to compare with. They take turns, so that what
-/// else the machine does weighs on all of them.
+/// Functions that take deliveries: ours, and others to compare with. They take turns, in an order that
+/// changes each time: what else the machine does weighs on all of them, and none always comes behind
+/// the one that leaves the least in the CPU's caches.
 ///
 /// # Errors
 /// One of them did not do its work.
@@ -167,8 +168,11 @@ pub async fn receivers(
     let mut deliveries = Deliveries::new(&format!("{:08x}", fastrand::u32(..)));
     let mut next = || deliveries.next(body, clock.now()).event();
     let mut all = vec![Costs::default(); subjects.len()];
+    let mut order: Vec<usize> = (0..subjects.len()).collect();
     for _ in 0..effort.starts {
-        for (Subject { bed, launch }, costs) in subjects.iter().zip(&mut all) {
+        fastrand::shuffle(&mut order);
+        for &turn in &order {
+            let (Subject { bed, launch }, costs) = (&subjects[turn], &mut all[turn]);
             let running = Running::start(bed, launch).await?;
             let init = running.cpu()?;
             running.deliver(next()).await?;
@@ -184,7 +188,9 @@ pub async fn receivers(
         running.push(Running::start(bed, launch).await?);
     }
     for block in 0..=effort.blocks {
-        for (running, costs) in running.iter().zip(&mut all) {
+        fastrand::shuffle(&mut order);
+        for &turn in &order {
+            let (running, costs) = (&running[turn], &mut all[turn]);
             let before = running.cpu()?;
             for _ in 0..effort.events {
                 running.deliver(next()).await?;

@@ -4,7 +4,6 @@
 //! its life; a body that makes it grow past one write unit is paid four times.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::io::Read as _;
 
 use aws_sdk_dynamodb::error::SdkError;
@@ -62,19 +61,11 @@ pub(super) fn pack(body: &[u8], room: usize) -> Packed<'_> {
     }
 }
 
-thread_local! {
-    /// Kept, since its tables are a third of a megabyte: made anew they cost more than to compress a
-    /// small body.
-    static COMPRESSOR: RefCell<Compress> = RefCell::new(Compress::new(Compression::default(), false));
-}
-
 /// Nothing for a body that does not become smaller.
 fn deflate(body: &[u8]) -> Option<Vec<u8>> {
     let mut deflated = Vec::with_capacity(body.len());
-    let ended = COMPRESSOR.with_borrow_mut(|compressor| {
-        compressor.reset();
-        compressor.compress_vec(body, &mut deflated, FlushCompress::Finish)
-    });
+    let mut compressor = Compress::new(Compression::default(), false);
+    let ended = compressor.compress_vec(body, &mut deflated, FlushCompress::Finish);
     matches!(ended, Ok(Status::StreamEnd)).then_some(deflated)
 }
 
