@@ -1,6 +1,6 @@
 //! Which events an operator's write is about: those that are named, or those that a filter finds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::json;
 use shared::inbox::{ErrorKind, Inbox, Row, Scan, Status};
@@ -97,8 +97,9 @@ impl Choice {
                 context.command(&format!("{verb} --source NAME --dry-run")),
             ));
         }
-        let inbox = context.place().await?.inbox();
         let now = context.now();
+        self.filter.check(now)?;
+        let inbox = context.place().await?.inbox();
         let sources = self.filter.sources(context);
         let mut walk = Walk::through(&sources, |holds| holds == Holds::Failed);
         let mut found = vec![];
@@ -123,8 +124,9 @@ impl Choice {
         if let Some(named) = self.by_name() {
             return Ok(named);
         }
-        let inbox = context.place().await?.inbox();
         let now = context.now();
+        self.filter.check(now)?;
+        let inbox = context.place().await?.inbox();
         let total = scan_cost::tell(context, &inbox).await?;
         let mut progress = context.console.progress("reading", Some(total));
         let source = self.filter.source.clone();
@@ -154,7 +156,9 @@ impl Choice {
     fn by_name(&self) -> Option<Vec<Candidate>> {
         let source = self.named.as_ref().filter(|_| self.is_named())?;
         let key = |id: &EventId| EventKey { source: source.clone(), id: id.clone() };
-        Some(self.ids.iter().map(|id| Candidate { key: key(id), seen: None }).collect())
+        let mut known = HashSet::new();
+        let ids = self.ids.iter().filter(|id| known.insert(id.as_str()));
+        Some(ids.map(|id| Candidate { key: key(id), seen: None }).collect())
     }
 
     /// As many of them as are wanted: those of one source together, in the order in which they were

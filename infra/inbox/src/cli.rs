@@ -60,7 +60,7 @@ pub async fn main() -> ExitCode {
     };
     match Box::pin(run(&command, &context)).await {
         Ok(ending) => ending.into(),
-        Err(failure) => failure.tell(context.kind()),
+        Err(failure) => context.explain(failure).await.tell(context.kind()),
     }
 }
 

@@ -32,6 +32,15 @@ pub(crate) enum Tone {
     Faint,
 }
 
+/// A line that came from elsewhere, with what a terminal would obey written out.
+pub(crate) fn visible(line: &str) -> String {
+    let written = |c: char| match c.is_control() {
+        true => c.escape_unicode().to_string(),
+        false => c.to_string(),
+    };
+    line.chars().map(written).collect()
+}
+
 impl Console {
     /// The console of this process. No colours with `NO_COLOR` or without a terminal.
     pub(crate) fn of_process(json: bool) -> Self {

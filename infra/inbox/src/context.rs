@@ -1,5 +1,6 @@
 //! What every command is given.
 
+use shared::fault::Fault;
 use shared::key::SourceName;
 use shared::source::{Profile, Sources};
 use shared::time::{Clock, Timestamp};
@@ -39,6 +40,16 @@ impl Context {
     /// What kind of place it is, if it has been found.
     pub(crate) fn kind(&self) -> Option<&Kind> {
         self.place.get().map(|place| &place.kind)
+    }
+
+    /// What went wrong, more plainly than the call itself can say.
+    pub(crate) async fn explain(&self, failure: Failure) -> Failure {
+        match (&failure, self.place.get()) {
+            (Failure::Fault(Fault::Unanswered { .. }), Some(place)) => {
+                place.explain().await.unwrap_or(failure)
+            }
+            _ => failure,
+        }
     }
 
     /// The time now.

@@ -13,6 +13,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use shared::fault::Fault;
+
 use self::finding::Findings;
 use crate::context::Context;
 use crate::exit::{Ending, Failure};
@@ -42,11 +44,15 @@ pub(crate) async fn run(_args: &Args, context: &Context) -> Result<Ending, Failu
         Kind::Local(_) | Kind::Environment => None,
     };
     let retention = stack.and_then(|stack| stack.retention).unwrap_or(place.common.retention);
-    tables::look(place, &mut findings).await?;
-    queues::look(place, &mut findings).await?;
-    secrets::look(place, context, &mut findings).await?;
+    let looked = tables::look(place, &mut findings).await;
+    allowed(looked, "the rest of the tables", &mut findings)?;
+    let looked = queues::look(place, &mut findings).await;
+    allowed(looked, "the rest of the queues", &mut findings)?;
+    let looked = secrets::look(place, context, &mut findings).await;
+    allowed(looked, "the rest of the secrets", &mut findings)?;
     memory::look(context, retention, &mut findings);
-    rows::look(place, context, &mut findings).await?;
+    let looked = rows::look(place, context, &mut findings).await;
+    allowed(looked, "the rest of the rows", &mut findings)?;
     if let Kind::Stack(name) = &place.kind {
         alarms::look(place, name, &mut findings).await;
         let look =
@@ -57,4 +63,25 @@ pub(crate) async fn run(_args: &Args, context: &Context) -> Result<Ending, Failu
         );
     }
     report::tell(&findings, context)
+}
+
+/// What the caller may not look at is said; the rest is looked at all the same.
+fn allowed(
+    looked: Result<(), Failure>,
+    rest: &str,
+    findings: &mut Findings,
+) -> Result<(), Failure> {
+    match looked {
+        Err(Failure::Fault(Fault::Refused { operation, code })) if is_denial(&code) => {
+            let look = "RUNBOOK.md, The tool: what doctor needs";
+            findings.unchecked(format!("{rest}: {operation} is not allowed ({code})"), look);
+            Ok(())
+        }
+        looked => looked,
+    }
+}
+
+/// Of the services that are asked, each has a word of its own for it.
+fn is_denial(code: &str) -> bool {
+    code.contains("AccessDenied")
 }

@@ -5,6 +5,7 @@ use serde_json::json;
 use shared::fault::Fault;
 use shared::inbox::{Dropped, Inbox, Status};
 use shared::key::EventKey;
+use shared::limits::ERROR_BYTES_MAX;
 
 use crate::choice::{self, Candidate, Choice, Groups};
 use crate::context::Context;
@@ -39,9 +40,12 @@ A dropped event never runs; a delivery of it again is a duplicate. It is forgott
 inbox's retention. A filter finds failed events only; an unfinished one can be dropped by its id,
 unless a run holds it. With a filter nothing is dropped without --yes; nothing ever asks.";
 
-fn reason(text: &str) -> Result<String, &'static str> {
+fn reason(text: &str) -> Result<String, String> {
     match text.trim() {
-        "" => Err("say why: it is all that is left of the decision"),
+        "" => Err("say why: it is all that is left of the decision".to_owned()),
+        long if long.len() > ERROR_BYTES_MAX => {
+            Err(format!("has {} bytes; the row keeps {ERROR_BYTES_MAX}", long.len()))
+        }
         why => Ok(why.to_owned()),
     }
 }

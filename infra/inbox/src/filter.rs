@@ -1,7 +1,5 @@
 //! Which events are meant, by what the index shows of them.
 
-use std::convert::Infallible;
-
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use shared::inbox::ErrorKind;
 use shared::key::{EventType, SourceName};
@@ -9,6 +7,7 @@ use shared::source::TypePattern;
 use shared::time::Timestamp;
 
 use crate::context::Context;
+use crate::exit::Failure;
 use crate::shell;
 use crate::when::{Moment, second};
 
@@ -45,8 +44,14 @@ fn kinds() -> impl clap::builder::TypedValueParser<Value = ErrorKind> {
     words.try_map(|word| ErrorKind::parse(&word).ok_or("no such kind"))
 }
 
-fn pattern(text: &str) -> Result<TypePattern, Infallible> {
-    Ok(TypePattern::parse(text))
+fn pattern(text: &str) -> Result<TypePattern, &'static str> {
+    match TypePattern::parse(text) {
+        _ if text.trim().is_empty() => Err("is blank"),
+        TypePattern::Exact(exact) if exact.contains('*') => {
+            Err("a * stands only at the end, behind a dot, as in payment.*")
+        }
+        pattern => Ok(pattern),
+    }
 }
 
 impl Filter {
@@ -58,6 +63,22 @@ impl Filter {
             && kind.is_none()
             && since.is_none()
             && until.is_none()
+    }
+
+    /// Refuses times between which nothing can have come.
+    pub(crate) fn check(&self, now: Timestamp) -> Result<(), Failure> {
+        let Some(since) = self.since.map(|since| since.at(now)) else { return Ok(()) };
+        let until = self.until.map(|until| until.at(now));
+        let what = match until {
+            _ if since > now => format!("--since is in the future: {}", second(since)),
+            Some(until) if until <= since => format!(
+                "nothing lies between --since {} and --until {}",
+                second(since),
+                second(until)
+            ),
+            _ => return Ok(()),
+        };
+        Err(Failure::usage(what, "--since with the earlier time, and --until with the later one"))
     }
 
     /// The sources to look at: the one that is named, or all that are known.

@@ -87,6 +87,14 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
             "the same command with --all, which says what it costs",
         ));
     }
+    let has_kind = args.status.is_none_or(|wanted| wanted == Wanted::Exactly(Status::Failed));
+    if args.filter.kind.is_some() && !has_kind {
+        return Err(Failure::usage(
+            "only failed events have a kind",
+            "the same command without --kind, or with --status failed",
+        ));
+    }
+    args.filter.check(context.now())?;
     let mut found = Found::new(args, context);
     if args.all {
         everything(args, context, &mut found).await?;

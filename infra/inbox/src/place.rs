@@ -1,6 +1,7 @@
 //! Where the inbox is: the local run's `endpoints.env`, a stack's outputs, or the environment that
 //! the functions have.
 
+mod credentials;
 mod environment;
 mod stack;
 
@@ -129,6 +130,11 @@ impl Place {
         })?;
         let clients = Clients::new(&sdk, PATIENT);
         Ok(Self { kind, clients, sdk, common, secrets_prefix, facts })
+    }
+
+    /// What makes a call without an answer plain: there are no credentials to call with.
+    pub(crate) async fn explain(&self) -> Option<Failure> {
+        credentials::missing(&self.sdk).await
     }
 
     /// The inbox table.

@@ -1,6 +1,8 @@
 //! `inbox reconcile`: a producer's list of what it sent, held against what is here.
 
-use std::collections::HashSet;
+mod column;
+mod list;
+
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +11,9 @@ use shared::inbox::{ErrorKind, Outcome, Standing, Status};
 use shared::key::{EventId, EventKey, SourceName};
 use shared::source::IdRule;
 
-use crate::console::{Table, Tone};
+use self::column::Wanted;
+use self::list::{Form, List};
+use crate::console::{Console, Table, Tone, visible};
 use crate::context::Context;
 use crate::exit::{Ending, Failure};
 use crate::shell;
@@ -22,20 +26,27 @@ pub(crate) struct Args {
     /// Whose events
     #[arg(value_parser = SourceName::parse)]
     source: SourceName,
-    /// A file with an id on each line, or - for stdin
+    /// The list: an id on each line, CSV with a header, or JSON; - is stdin
     #[arg(long, value_name = "FILE")]
     ids: PathBuf,
+    /// The column or field with the ids [default: event_id, message_id, id, … as there is one]
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  inbox --stack webhook-inbox-prod reconcile kudos --ids delivery-log.txt
+  inbox --stack webhook-inbox-prod reconcile kudos --ids delivery-log.csv
+  inbox --local reconcile kudos --ids export.json --column event.id
   jq -r '.deliveries[].event_id' export.json | inbox --local reconcile kudos --ids -
   inbox --local reconcile kudos --ids ids.txt --json | jq -r 'select(.standing==\"missing\")'
 
-Exit code 1 if any never arrived. An id is a whole line, blanks included; empty lines are none.
-What has ended is forgotten after the inbox's retention: give ids that are younger than that.
-With --json each id is a document on a line.";
+The list is what the producer's delivery log exports: an id on each line, a table (CSV, or with ; or
+tabs) with a header, or JSON: an array of texts or objects, or a document on each line. White space
+and quotes around an id on a line are not part of it; in JSON they are. Each id is counted once.
+
+Exit code 1 if any never arrived. What has ended is forgotten after the inbox's retention: give ids
+that are younger than that. With --json each id is a document on a line.";
 
 /// Ids that are looked up together.
 const TOGETHER: usize = 1_000;
@@ -95,13 +106,7 @@ struct Held {
 /// Holds the list against the inbox.
 pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failure> {
     remark_on_ids(args, context);
-    let ids = ids(&read(&args.ids)?);
-    if ids.is_empty() {
-        return Err(Failure::usage(
-            format!("{} holds no id", args.ids.display()),
-            "inbox reconcile --help",
-        ));
-    }
+    let ids = ids(args, context)?;
     let inbox = context.place().await?.inbox();
     let total = u64::try_from(ids.len()).unwrap_or(u64::MAX);
     let mut progress = context.console.progress("looking up", Some(total));
@@ -153,12 +158,29 @@ fn read(file: &Path) -> Result<String, Failure> {
         .map_err(|_| Failure::usage(format!("{} is not UTF-8", file.display()), again))
 }
 
-/// The ids, each once, in their order.
-fn ids(text: &str) -> Vec<String> {
-    let mut known = HashSet::new();
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = text.lines().filter(|line| !line.trim().is_empty());
-    lines.filter(|line| known.insert(*line)).map(str::to_owned).collect()
+/// The ids of the list, with remarks on how it was read.
+fn ids(args: &Args, context: &Context) -> Result<Vec<String>, Failure> {
+    let profile = context.sources.get(args.source.as_str());
+    let wanted = Wanted::of(args.column.as_deref(), profile);
+    let list = list::read(&read(&args.ids)?, &wanted).map_err(|error| {
+        let again = "inbox reconcile --help, and --column NAME if it has columns or fields";
+        let what = visible(&error.to_string());
+        Failure::usage(format!("{} {what}", args.ids.display()), again)
+    })?;
+    remark_on_list(&list, &context.console);
+    Ok(list.ids)
+}
+
+fn remark_on_list(list: &List, console: &Console) {
+    if list.form != Form::Lines {
+        console.note(format!("note: read as {}", visible(&list.form.to_string())));
+    }
+    if list.repeated > 0 {
+        console.note(format!("note: {} repeat an id; each is counted once", list.repeated));
+    }
+    if list.without > 0 {
+        console.note(format!("note: {} of its entries hold no id", list.without));
+    }
 }
 
 fn tell(args: &Args, context: &Context, held: &[Held]) -> Result<(), Failure> {
@@ -183,7 +205,7 @@ fn tell(args: &Args, context: &Context, held: &[Held]) -> Result<(), Failure> {
         for held in of(stand) {
             let kind = held.standing.as_ref().and_then(|s| s.error_kind).map(ErrorKind::word);
             let kind = kind.map_or_else(String::new, |kind| format!(" ({kind})"));
-            console.line(format!("{}{kind}: {}", stand.word(), held.id))?;
+            console.line(format!("{}{kind}: {}", stand.word(), visible(&held.id)))?;
         }
     }
     next(args, context, of(Stand::Missing).next(), of(Stand::Failed).next())
@@ -218,15 +240,4 @@ fn document(args: &Args, held: &Held) -> serde_json::Value {
         "outcome": standing.and_then(|s| s.outcome).map(Outcome::word),
         "finished_at": standing.and_then(|s| s.finished_at).map(date),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_is_its_lines_each_once() {
-        assert_eq!(ids("\u{feff}a\r\nb b\n\n a\r\nb b\n"), ["a", "b b", " a"]);
-        assert!(ids("\n \n").is_empty());
-    }
 }

@@ -39,8 +39,8 @@ pub(crate) struct Args {
     /// The event type [default: one that the source's handlers take]
     #[arg(long = "type", value_name = "TYPE", value_parser = event_type)]
     event_type: Option<EventType>,
-    /// The payload, or a whole body with its own id and type; `-` is stdin. {n} and {id} in it
-    /// become the delivery's number and the event's id [default: one that fits the type]
+    /// The payload, or a whole body with its own id and type; `-` is stdin. In it {id} becomes the
+    /// event's id, and an n in braces the delivery's number [default: one that fits the type]
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// The event's id; with --count, all deliveries are of this one event
@@ -97,7 +97,7 @@ fn age(text: &str) -> Result<Duration, &'static str> {
 
 fn url(text: &str) -> Result<reqwest::Url, String> {
     match reqwest::Url::parse(text) {
-        Ok(url) if url.has_host() => Ok(url),
+        Ok(url) if url.has_host() && matches!(url.scheme(), "http" | "https") => Ok(url),
         _ => Err("expected a URL, as in https://example.org/webhooks/kudos".into()),
     }
 }
@@ -141,9 +141,14 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         std::fs::read(path)
     };
-    read.map_err(|error| {
+    let read = read.map_err(|error| {
         Failure::usage(format!("cannot read {}: {error}", path.display()), "inbox send --help")
-    })
+    })?;
+    // An empty file may be meant; an empty pipe is what a command before it has left.
+    if read.is_empty() && path == Path::new("-") {
+        return Err(Failure::usage("nothing came on stdin", "inbox send --help"));
+    }
+    Ok(read)
 }
 
 /// What the producer signs with: the secrets given, or those of the inbox; one, or both.

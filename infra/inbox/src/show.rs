@@ -45,7 +45,7 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
     let key = EventKey { source: args.source.clone(), id: args.id.clone() };
     context.remark_unknown(&key.source);
     let Some(row) = inbox.row(&key).await? else {
-        return not_there(context, place, &key).await;
+        return not_there(args, context, place, &key);
     };
     let body = if args.body { Some(body(&inbox, &row).await?) } else { None };
     let control = inbox.control(&key.source).await?;
@@ -128,7 +128,12 @@ fn harmless(body: &[u8]) -> String {
 }
 
 /// Says so, and where else to look.
-async fn not_there(context: &Context, place: &Place, key: &EventKey) -> Result<Ending, Failure> {
+fn not_there(
+    args: &Args,
+    context: &Context,
+    place: &Place,
+    key: &EventKey,
+) -> Result<Ending, Failure> {
     let days = place.common.retention.as_secs() / 86_400;
     let what = format!(
         "{key} is not in {}: it never arrived, was refused, or ended over {days} days ago",
@@ -138,6 +143,9 @@ async fn not_there(context: &Context, place: &Place, key: &EventKey) -> Result<E
         let (source, id) = (key.source.as_str(), key.id.as_str());
         let document = json!({"source": source, "event_id": id, "status": null, "next": what});
         context.console.document(&document)?;
+    } else if args.body {
+        // What reads a payload from stdout must not take this for one.
+        context.console.note(what);
     } else {
         context.console.line(what)?;
         context

@@ -42,7 +42,10 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
     let until = context.now();
     let since = args.since.at(until);
     if since >= until {
-        return Err(Failure::usage("--since is in the future", "inbox stats --since 24h"));
+        return Err(Failure::usage(
+            "nothing lies between --since and now",
+            "inbox stats --since 24h",
+        ));
     }
     let readings = match &place.kind {
         Kind::Local(folder) => emf::read(folder, &place.common.inbox_table, since)?,

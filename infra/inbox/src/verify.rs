@@ -94,6 +94,13 @@ pub(crate) async fn run(args: &Args, context: &Context) -> Result<Ending, Failur
 }
 
 fn read(args: &Args) -> Result<Capture, Failure> {
+    let stdin = |path: &Path| path == Path::new("-");
+    if stdin(&args.headers) && args.body.as_deref().is_some_and(stdin) {
+        return Err(Failure::usage(
+            "headers and body cannot both come from stdin, each in a form of its own",
+            "inbox verify --source NAME --headers -, if what comes holds both",
+        ));
+    }
     let headers = file(&args.headers)?;
     let body = args.body.as_deref().map(file).transpose()?;
     Capture::read(&headers, body).map_err(|error| {

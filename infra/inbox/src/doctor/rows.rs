@@ -43,7 +43,7 @@ pub(super) async fn look(
     let index = match read(place).await {
         Ok(index) => index,
         // Without table or index there is a finding that says so.
-        Err(Fault::Refused { .. }) => return Ok(()),
+        Err(Fault::Refused { code, .. }) if !super::is_denial(&code) => return Ok(()),
         Err(fault) => return Err(fault.into()),
     };
     let mut paused = vec![];

@@ -7,10 +7,12 @@ use aws_sdk_dynamodb::types::{
     GlobalSecondaryIndexDescription, KeySchemaElement, KeyType, Projection, ProjectionType,
     TableDescription,
 };
+use shared::fault::Fault;
 use shared::source::Sources;
 
 use super::finding::{Finding, Findings, Severity};
-use super::{alarms, memory, stack, tables};
+use super::{alarms, allowed, memory, stack, tables};
+use crate::exit::Failure;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -127,4 +129,20 @@ fn the_worst_comes_first() {
     let order: Vec<_> = findings.sorted().iter().map(|finding| finding.severity).collect();
     assert_eq!(order, [Severity::Critical, Severity::Warning, Severity::Notice]);
     assert_eq!(findings.checks(), 4);
+}
+
+#[test]
+fn what_may_not_be_looked_at_is_said_and_ends_nothing() {
+    let refused = |code: &str| {
+        Err(Failure::Fault(Fault::Refused { operation: "GetQueueUrl", code: code.to_owned() }))
+    };
+    let mut findings = Findings::default();
+    for code in ["AccessDenied", "AccessDeniedException", "KmsAccessDeniedException"] {
+        allowed(refused(code), "the queues", &mut findings).unwrap();
+    }
+    assert_eq!(findings.not_checked().len(), 3);
+    assert!(findings.not_checked()[0].what.contains("GetQueueUrl is not allowed (AccessDenied)"));
+    assert!(allowed(refused("UnrecognizedClientException"), "x", &mut findings).is_err());
+    assert!(allowed(Ok(()), "x", &mut findings).is_ok());
+    assert_eq!(findings.not_checked().len(), 3);
 }

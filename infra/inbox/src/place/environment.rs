@@ -43,7 +43,7 @@ pub(super) async fn of_process(wanted: &Where) -> Result<Place, Failure> {
     ];
     let known = NAMES.iter().filter_map(|name| Some(((*name).into(), std::env::var(name).ok()?)));
     let variables: BTreeMap<String, String> = known.collect();
-    let sdk = super::stack::sdk_config(wanted).await;
+    let sdk = super::stack::sdk_config(wanted).await?;
     Place::of(Kind::Environment, sdk, variables.clone(), &variables)
 }
 

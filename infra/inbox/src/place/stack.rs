@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_cloudformation::error::{DisplayErrorContext, ProvideErrorMetadata as _};
+use aws_sdk_cloudformation::error::ProvideErrorMetadata as _;
 use aws_sdk_cloudformation::types::{Parameter, Stack};
+use shared::fault::Fault;
 
-use super::{Kind, Place, Where};
+use super::credentials;
+use super::{Kind, PATIENT, Place, Where};
 use crate::exit::Failure;
 
 /// The variables of the functions, and the outputs that say the same.
@@ -21,24 +24,33 @@ const OUTPUTS: [(&str, &str); 5] = [
 const RETENTION: &str = "RetentionDays";
 
 /// The SDK's usual configuration: environment, profiles, roles.
-pub(super) async fn sdk_config(wanted: &Where) -> SdkConfig {
-    let mut loader =
-        aws_config::defaults(BehaviorVersion::latest()).http_client(shared::aws::https());
+///
+/// # Errors
+/// No Region is set.
+pub(super) async fn sdk_config(wanted: &Where) -> Result<SdkConfig, Failure> {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(PATIENT.attempt)
+        .operation_attempt_timeout(PATIENT.attempt)
+        .operation_timeout(PATIENT.operation);
+    let mut loader = aws_config::defaults(BehaviorVersion::latest())
+        .http_client(shared::aws::https())
+        .timeout_config(timeouts.build());
     if let Some(profile) = &wanted.profile {
         loader = loader.profile_name(profile);
     }
     if let Some(region) = &wanted.region {
         loader = loader.region(Region::new(region.clone()));
     }
-    loader.load().await
+    let sdk = loader.load().await;
+    match sdk.region() {
+        None => Err(Failure::usage("no AWS Region is set", "inbox --region eu-central-1 …")),
+        Some(_) => Ok(sdk),
+    }
 }
 
 /// The stack of this name.
 pub(super) async fn find(wanted: &Where, name: String) -> Result<Place, Failure> {
-    let sdk = sdk_config(wanted).await;
-    if sdk.region().is_none() {
-        return Err(Failure::usage("no AWS Region is set", "inbox --region eu-central-1 …"));
-    }
+    let sdk = sdk_config(wanted).await?;
     let stack = describe(&sdk, &name).await?;
     let outputs = stack.outputs().iter().filter_map(|output| {
         Some((output.output_key()?.to_owned(), output.output_value()?.to_owned()))
@@ -56,15 +68,21 @@ pub(super) async fn find(wanted: &Where, name: String) -> Result<Place, Failure>
 
 async fn describe(sdk: &SdkConfig, name: &str) -> Result<Stack, Failure> {
     let client = aws_sdk_cloudformation::Client::new(sdk);
-    let answer = client.describe_stacks().stack_name(name).send().await.map_err(|error| {
-        let code = error.code().map(str::to_owned);
-        let why = code.unwrap_or_else(|| DisplayErrorContext(&error).to_string());
-        let region = sdk.region().map(ToString::to_string).unwrap_or_default();
-        Failure::unreachable(
-            format!("the stack {name} cannot be read in {region}: {why}"),
-            "aws sts get-caller-identity; aws cloudformation list-stacks",
-        )
-    })?;
+    let answer = match client.describe_stacks().stack_name(name).send().await {
+        Ok(answer) => answer,
+        Err(error) => {
+            let code = error.code().map(str::to_owned);
+            if let (None, Some(missing)) = (&code, credentials::missing(sdk).await) {
+                return Err(missing);
+            }
+            let why = code.unwrap_or_else(|| Fault::of("DescribeStacks", &error).to_string());
+            let region = sdk.region().map(ToString::to_string).unwrap_or_default();
+            return Err(Failure::unreachable(
+                format!("the stack {name} cannot be read in {region}: {why}"),
+                "aws sts get-caller-identity; aws cloudformation list-stacks",
+            ));
+        }
+    };
     let stack = answer.stacks.unwrap_or_default().into_iter().next();
     stack.ok_or_else(|| {
         let what = format!("CloudFormation shows no stack {name}");

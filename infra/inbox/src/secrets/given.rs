@@ -25,11 +25,17 @@ impl std::fmt::Debug for GivenSecrets {
 impl GivenSecrets {
     /// All of them, in the order given.
     pub(crate) fn read(&self) -> Result<Vec<SecretText>, Failure> {
-        let mut secrets: Vec<_> = self.secret.iter().map(SecretText::new).collect();
+        let mut secrets: Vec<_> = self.secret.iter().flat_map(|text| of_text(text)).collect();
         for path in &self.secret_file {
             secrets.extend(of_file(path)?);
         }
-        Ok(secrets)
+        match secrets.iter().all(|secret| !secret.reveal().is_empty()) {
+            true => Ok(secrets),
+            false => Err(Failure::usage(
+                "a secret that was given is empty",
+                "look at --secret, --secret-file and the variable INBOX_SECRET",
+            )),
+        }
     }
 }
 
@@ -37,9 +43,12 @@ fn of_file(path: &Path) -> Result<Vec<SecretText>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         Failure::usage(format!("cannot read {}: {error}", path.display()), "inbox --help")
     })?;
-    Ok(super::vault::read(&text).unwrap_or_else(|| {
-        // An editor's newline at the end is none of the secret.
-        let line = text.strip_suffix('\n').unwrap_or(&text);
-        vec![SecretText::new(line.strip_suffix('\r').unwrap_or(line))]
-    }))
+    // An editor's newline at the end is none of the secret.
+    let line = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(of_text(line.strip_suffix('\r').unwrap_or(line)))
+}
+
+/// The secrets of a document as Secrets Manager keeps it, or the one secret that the text is.
+fn of_text(text: &str) -> Vec<SecretText> {
+    super::vault::read(text).unwrap_or_else(|| vec![SecretText::new(text)])
 }

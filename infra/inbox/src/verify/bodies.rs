@@ -36,6 +36,8 @@ pub(super) struct Bodies<'b> {
     seen: HashSet<u64>,
     /// Texts that have been written in every style.
     restyled: HashSet<String>,
+    /// Texts whose keys have been put in every order.
+    rewritten: HashSet<String>,
     weight: usize,
 }
 
@@ -49,6 +51,7 @@ impl<'b> Bodies<'b> {
             made: 0,
             seen: HashSet::new(),
             restyled: HashSet::new(),
+            rewritten: HashSet::new(),
             weight: 0,
         }
     }
@@ -98,6 +101,9 @@ impl<'b> Bodies<'b> {
         let once = std::mem::take(&mut self.once);
         let usual = || once.iter().filter(|(_, _, cost)| *cost == 1);
         for (first, bytes, _) in usual() {
+            if self.weight > BYTES_MAX {
+                break;
+            }
             for (second, bytes, more) in changes(bytes) {
                 let mistakes = [first.clone(), second].map(Mistake::Body).to_vec();
                 self.add(Candidate { value: bytes, mistakes, cost: 1 + more });
@@ -123,11 +129,33 @@ impl<'b> Bodies<'b> {
         }
     }
 
-    /// The same JSON with what a sorting or rounding writer has lost.
+    /// The same JSON with what a sorting or rounding writer has lost: the body's, and that of what
+    /// one or two changes make of it.
     fn rewrite(&mut self) {
-        let tree = str::from_utf8(self.body).ok().and_then(Tree::read);
-        for (rewrite, text) in tree.iter().flat_map(json_orders::rewrites) {
-            self.add(Candidate::wrong(text.into(), Mistake::Rewritten(rewrite), 3));
+        self.rewrite_one(self.body, &[]);
+        let changed = |candidate: &&Candidate<Vec<u8>>| {
+            candidate.mistakes.iter().all(|mistake| matches!(mistake, Mistake::Body(_)))
+        };
+        let usual = self.tiers[1].iter().chain(&self.tiers[2]).filter(changed);
+        let usual: Vec<Candidate<Vec<u8>>> = usual.cloned().collect();
+        for Candidate { value, mistakes, .. } in &usual {
+            self.restyle(value, mistakes, 3);
+        }
+        for Candidate { value, mistakes, .. } in &usual {
+            self.rewrite_one(value, mistakes);
+        }
+    }
+
+    fn rewrite_one(&mut self, body: &[u8], before: &[Mistake]) {
+        let Ok(text) = str::from_utf8(body).map(str::trim) else { return };
+        let tree = Tree::read(text).filter(Tree::is_composed);
+        let Some(tree) = tree.filter(|_| self.rewritten.insert(text.to_owned())) else { return };
+        if self.weight > BYTES_MAX {
+            return;
+        }
+        for (rewrite, text) in json_orders::rewrites(&tree) {
+            let mistakes = before.iter().cloned().chain([Mistake::Rewritten(rewrite)]).collect();
+            self.add(Candidate { value: text.into(), mistakes, cost: 3 });
         }
     }
 }
@@ -183,6 +211,11 @@ fn transport(body: &[u8]) -> Vec<(Change, Vec<u8>, u8)> {
     let plain = plain.and_then(|text| unbase64(&text));
     changes.extend(plain.map(|bytes| (Change::Base64Undone, bytes, 1)));
     changes.push((Change::Base64Done, STANDARD.encode(body).into(), 1));
+    let sets =
+        [("UTF-16", printed::utf16(body)), ("Latin-1 or Windows-1252", printed::windows1252(body))];
+    for (set, bytes) in sets {
+        changes.extend(bytes.map(|bytes| (Change::Transcoded(set), bytes, 1)));
+    }
     changes.extend(inflate(body).map(|bytes| (Change::Inflated, bytes, 1)));
     changes.extend(printed::dechunked(body).map(|bytes| (Change::Chunked, bytes, 1)));
     if body.starts_with(b"POST ") || body.starts_with(b"HTTP/") {
@@ -206,6 +239,12 @@ fn of_text(text: &str) -> Vec<(Change, Vec<u8>, u8)> {
     if text.contains('%') {
         changes.push((Change::FormDecoded, percent_decode(text), 1));
     }
+    // A form that was decoded, but for its field's name.
+    let form = text.trim_end().split_once('=').filter(|(name, _)| is_field(name));
+    changes.extend(form.map(|(name, value)| {
+        let form = format!("{name}={}", percent_encode(value));
+        (Change::PercentUndone, form.into(), 1)
+    }));
     for name in ["payload", "data", "body", "json"] {
         let form = format!("{name}={}", percent_encode(text));
         changes.push((Change::FormEncoded(name), form.into(), 2));
@@ -225,7 +264,12 @@ fn of_text(text: &str) -> Vec<(Change, Vec<u8>, u8)> {
     let entries = json::entries(text).unwrap_or_default();
     changes.extend(entries.iter().flat_map(|(name, value)| field(name, value)));
     changes.extend(printed::printed(text).map(|(how, bytes)| (Change::Printed(how), bytes, 1)));
+    let embedded = printed::embedded(text).into_iter();
+    changes.extend(embedded.map(|found| (Change::Embedded, found.into(), 1)));
+    changes.extend(percent_done(text).map(|done| (Change::PercentUndone, done.into(), 2)));
     changes.extend(latin1(text).map(|bytes| (Change::Mojibake, bytes, 1)));
+    let windows = printed::read_as_windows1252(text);
+    changes.extend(windows.map(|bytes| (Change::Mojibake, bytes, 1)));
     let doubled: String = text.bytes().map(char::from).collect();
     changes.push((Change::Mojibake, doubled.into(), 2));
     if text.trim_end().contains(['\n', '\t', '\r']) {
@@ -271,6 +315,28 @@ fn inflate(body: &[u8]) -> Option<Vec<u8>> {
         [0x78, ..] => read(&mut flate2::read::ZlibDecoder::new(body)),
         _ => read(&mut flate2::read::DeflateDecoder::new(body)),
     }
+}
+
+/// The text with percent-encoding in its strings, in the ways in which it may have been.
+fn percent_done(text: &str) -> impl Iterator<Item = String> + use<'_> {
+    let of = |blank: &str, beyond_ascii: bool| -> String {
+        let mut in_string = false;
+        let done = text.split_inclusive('"').map(|piece| {
+            let encoded = piece.chars().map(|c| match c {
+                ' ' if in_string => blank.to_owned(),
+                c if in_string && beyond_ascii && !c.is_ascii() => percent_encode(&c.to_string()),
+                c => c.to_string(),
+            });
+            let encoded: String = encoded.collect();
+            let closes = piece.ends_with('"') && !piece.ends_with("\\\"");
+            in_string ^= closes;
+            encoded
+        });
+        done.collect()
+    };
+    let ways = [("%20", false), ("+", false), ("%20", true), ("+", true), (" ", true)];
+    let done: Vec<String> = ways.into_iter().map(|(blank, beyond)| of(blank, beyond)).collect();
+    done.into_iter().filter(move |done| done != text)
 }
 
 pub(super) fn percent_decode(text: &str) -> Vec<u8> {

@@ -41,6 +41,12 @@ pub(crate) enum Change {
     Field(String),
     /// The file was read in another character set than UTF-8, and written as UTF-8.
     Mojibake,
+    /// The file is in this character set, the signed bytes are UTF-8.
+    Transcoded(&'static str),
+    /// The file holds them with something else before or behind.
+    Embedded,
+    /// Percent-encoding in its strings was undone.
+    PercentUndone,
     /// The escapes of its strings were undone by a shell.
     Unescaped,
     /// The file shows the body as a program prints it: Python's bytes, Node's Buffer, hex, HTML.
@@ -69,7 +75,9 @@ impl Change {
             Self::Unquoted | Self::Quoted => "json_string",
             Self::Wrapped(_) => "wrapped_body",
             Self::Field(_) => "part_of_body",
-            Self::Mojibake => "character_set",
+            Self::Mojibake | Self::Transcoded(_) => "character_set",
+            Self::Embedded => "more_than_body",
+            Self::PercentUndone => "percent_undone",
             Self::Unescaped => "escapes_undone",
             Self::Printed(_) => "printed_body",
             Self::Chunked => "chunked",
@@ -102,7 +110,11 @@ impl Change {
             Self::Unquoted | Self::Wrapped(_) => "take the body out of what the log wrapped it in",
             Self::Quoted => "the sender serialises twice: sign the text that is sent",
             Self::Field(_) => "the sender must sign the whole body",
-            Self::Mojibake => "read and write the body as bytes, not as text",
+            Self::Mojibake | Self::Transcoded(_) => "read and write the body as bytes, not as text",
+            Self::Embedded => "take the body alone out of the log line or the capture",
+            Self::PercentUndone => {
+                "look what decodes the body before the check: it must not touch JSON"
+            }
             Self::Unescaped => "write the file with printf %s, not with echo",
             Self::Printed(_) => "write the bytes themselves into the file, not how they are shown",
             Self::Chunked => "capture the body after the transfer encoding is undone",
@@ -159,6 +171,15 @@ impl fmt::Display for Change {
             Self::Field(name) => write!(f, "only the body's field {name} was signed"),
             Self::Mojibake => {
                 f.write_str("the body was read as Latin-1 and written as UTF-8 on its way")
+            }
+            Self::Transcoded(set) => {
+                write!(f, "the file is in {set}, the signed body is UTF-8")
+            }
+            Self::Embedded => {
+                f.write_str("the file holds something else before or behind the signed body")
+            }
+            Self::PercentUndone => {
+                f.write_str("percent-encoding like %20 in the signed body is undone in the file")
             }
             Self::Unescaped => {
                 f.write_str("escapes like \\n in the signed body are bytes in the file")

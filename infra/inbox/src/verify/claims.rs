@@ -21,6 +21,8 @@ impl Claim {
 struct Piece<'h> {
     /// What stands in front: `v1`, `sha256`.
     tag: Option<&'h str>,
+    /// What parts the two: `=`, `:`, or nothing but a comma or a blank.
+    sign: Option<char>,
     text: &'h str,
 }
 
@@ -89,9 +91,10 @@ fn pieces(value: &str) -> Vec<Piece<'_>> {
     for word in value.split([',', ' ', '\t']).filter(|word| !word.is_empty()) {
         match word.split_once(['=', ':']) {
             Some((tag, text)) if !text.trim_matches('=').is_empty() => {
-                pieces.push(Piece { tag: Some(tag), text });
+                let sign = word[tag.len()..].chars().next();
+                pieces.push(Piece { tag: Some(tag), sign, text });
             }
-            _ => pieces.push(Piece { tag: before, text: word }),
+            _ => pieces.push(Piece { tag: before, sign: None, text: word }),
         }
         before = Some(word);
     }
@@ -99,18 +102,21 @@ fn pieces(value: &str) -> Vec<Piece<'_>> {
 }
 
 fn tag_mistake(piece: &Piece<'_>, scheme: &Scheme) -> Option<Mistake> {
-    let shown = |tag: Option<&str>, sign: &str| match tag {
-        Some(tag) if tag.len() <= 16 => format!("behind {tag}{sign}"),
+    let shown = |tag: Option<&str>, sign: Option<char>| match tag {
+        Some(tag) if tag.len() <= 16 => format!("behind {tag}{}", sign.unwrap_or(',')),
         _ => "alone".to_owned(),
     };
     let (expected, sign) = match &scheme.form {
-        Form::Tags(version) => (Some(version.as_str()), "="),
-        Form::Versions(version) => (Some(version.as_str()), ","),
-        Form::Prefix(prefix) => (Some(prefix.trim_end_matches('=')), "="),
+        Form::Tags(version) => (version.as_str(), Some('=')),
+        Form::Versions(version) => (version.as_str(), None),
+        Form::Prefix(prefix) => (prefix.trim_end_matches('='), Some('=')),
     };
-    let expected = expected.filter(|tag| !tag.is_empty());
-    (piece.tag != expected)
-        .then(|| Mistake::Tag { found: shown(piece.tag, sign), expected: shown(expected, sign) })
+    let expected = Some(expected).filter(|tag| !tag.is_empty());
+    let right = piece.tag == expected && (expected.is_none() || piece.sign == sign);
+    (!right).then(|| Mistake::Tag {
+        found: shown(piece.tag, piece.sign),
+        expected: shown(expected, sign),
+    })
 }
 
 /// Every text that may be the signed time, the expected one first.
@@ -217,7 +223,7 @@ pub(super) fn ids(scheme: &Scheme, capture: &Capture, expected: &str) -> Vec<Can
 }
 
 /// The values of a header under its name and its other names.
-fn named<'c>(
+pub(super) fn named<'c>(
     scheme: &'c Scheme,
     capture: &'c Capture,
     name: &'c str,

@@ -25,17 +25,18 @@ enum BodyAs {
 }
 
 /// What well-known schemes sign.
-const KNOWN: [&str; 6] = [
+const KNOWN: [&str; 7] = [
     "{timestamp}.{body}",
     "{body}",
     "{id}.{timestamp}.{body}",
     "v0:{timestamp}:{body}",
     "{timestamp}{body}",
     "{timestamp}:{body}",
+    "{id}{timestamp}{body}",
 ];
 
 /// What has been seen elsewhere, or is easily got wrong.
-const SEEN: [&str; 27] = [
+const SEEN: [&str; 26] = [
     "{id}.{body}",
     "{timestamp}.{id}.{body}",
     "{body}.{timestamp}",
@@ -49,7 +50,6 @@ const SEEN: [&str; 27] = [
     "{timestamp}_{body}",
     "{timestamp} {body}",
     "{timestamp}. {body}",
-    "{id}{timestamp}{body}",
     "{id}:{timestamp}:{body}",
     "{id}|{timestamp}|{body}",
     "{id}\n{timestamp}\n{body}",

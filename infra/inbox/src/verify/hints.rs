@@ -24,19 +24,33 @@ pub(super) fn hints(
     if capture.body.is_empty() {
         hints.push("the body is empty: was it read before it was captured?".into());
     }
-    if String::from_utf8_lossy(&capture.body).contains('\u{fffd}') {
+    if str::from_utf8(&capture.body).is_ok_and(|text| text.contains('\u{fffd}')) {
         hints.push(
-            "the body is not UTF-8, or holds U+FFFD: it went through something that reads text; \
-             the bytes that were signed cannot be had back"
+            "the body holds U+FFFD: it went through something that reads text; the bytes that were \
+             signed cannot be had back"
                 .into(),
         );
     }
+    if str::from_utf8(&capture.body).is_err() {
+        hints.push("the body is not UTF-8: is it compressed, or another file?".into());
+    }
+    hints.extend(
+        cut_off(&capture.body).then(|| {
+            "the body's JSON has no end: it was cut off; logs and terminals do that".into()
+        }),
+    );
     for (name, value) in &capture.headers {
         let sha1 = value.rsplit('=').next().is_some_and(|digest| {
             digest.len() == 40 && digest.bytes().all(|b| b.is_ascii_hexdigit())
         });
         if sha1 {
             hints.push(format!("{name} holds 40 hex digits, as SHA-1 has; {expected} is SHA-256"));
+        }
+        let md5 =
+            |digest: &str| digest.len() == 32 && digest.bytes().all(|b| b.is_ascii_hexdigit());
+        if name.eq_ignore_ascii_case(expected.as_str()) && value.rsplit('=').next().is_some_and(md5)
+        {
+            hints.push(format!("{name} holds 32 hex digits, as MD5 has; {expected} is SHA-256"));
         }
         if name.eq_ignore_ascii_case("content-encoding") {
             hints.push(format!("the request said content-encoding: {value}"));
@@ -51,6 +65,12 @@ pub(super) fn hints(
             .into(),
     );
     hints
+}
+
+/// JSON that ends too early.
+fn cut_off(body: &[u8]) -> bool {
+    let read = serde_json::from_slice::<serde::de::IgnoredAny>(body);
+    body.starts_with(b"{") && read.is_err_and(|error| error.is_eof())
 }
 
 /// The body's length against what the request said.

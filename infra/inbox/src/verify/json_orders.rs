@@ -18,12 +18,28 @@ pub(crate) enum Rewrite {
     Order(Vec<String>),
     /// Numbers with zeros after the point that are gone.
     Zeros,
+    /// Both.
+    OrderAndZeros(Vec<String>),
+}
+
+impl Rewrite {
+    fn with_zeros(self) -> Self {
+        match self {
+            Self::Order(keys) => Self::OrderAndZeros(keys),
+            zeros => zeros,
+        }
+    }
 }
 
 impl fmt::Display for Rewrite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Order(keys) => write!(f, "with its keys in another order: {}", keys.join(", ")),
+            Self::OrderAndZeros(keys) => write!(
+                f,
+                "with its keys in another order: {}; and with zeros behind the point of a number",
+                keys.join(", ")
+            ),
             Self::Zeros => f.write_str("with zeros behind the point of a number (1.0, 1.50)"),
         }
     }
@@ -34,7 +50,13 @@ pub(super) fn rewrites(tree: &Tree<'_>) -> Vec<(Rewrite, String)> {
     let mut found = vec![];
     let weight = Style::USUAL.len() * tree.write(Style::PLAIN[0]).len().max(1);
     let most = ORDERS_MAX.min(ORDERS_BYTES_MAX / weight);
-    for (rewrite, tree) in zeros(tree).into_iter().chain(orders(tree, most)) {
+    let zeros = zeros(tree);
+    let orders = orders(tree, most);
+    // Both at once, while they are few.
+    let both = (zeros.len() * orders.len() <= most).then_some(&zeros);
+    let both = both.into_iter().flatten().flat_map(|(_, tree)| self::orders(tree, most));
+    let both: Vec<_> = both.map(|(order, tree)| (order.with_zeros(), tree)).collect();
+    for (rewrite, tree) in zeros.into_iter().chain(orders).chain(both) {
         let texts = Style::USUAL.iter().map(|style| tree.write(*style));
         found.extend(texts.map(|text| (rewrite.clone(), text)));
     }

@@ -116,6 +116,9 @@ fn wrong(
     let search = search::search(scheme, capture, known);
     let explained = search.found.is_some();
     let mut mistakes = search.found.unwrap_or_default();
+    if !explained {
+        mistakes.extend(missing(scheme, capture).map(Mistake::HeaderMissing));
+    }
     if let Some(time) = out_of_time(scheme, capture, at) {
         mistakes.push(time);
     }
@@ -167,8 +170,21 @@ fn out_of_time(scheme: &Scheme, capture: &Capture, at: Timestamp) -> Option<Mist
     }
 }
 
+/// Headers of the scheme that are not there, under any of their names.
+fn missing<'s>(scheme: &'s Scheme, capture: &'s Capture) -> impl Iterator<Item = String> + 's {
+    let is_there = |name: &str| claims::named(scheme, capture, name).next().is_some();
+    let names = once_each(scheme).into_iter().chain([scheme.header.as_str()]);
+    names.filter(move |name| !is_there(name)).map(str::to_owned)
+}
+
 /// Headers of the scheme that may come once, and are there more often.
 fn repeated(scheme: &Scheme, capture: &Capture) -> Vec<String> {
+    let names = once_each(scheme).into_iter();
+    names.filter(|name| capture.values(name).count() > 1).map(str::to_owned).collect()
+}
+
+/// Headers of the scheme that come once.
+fn once_each(scheme: &Scheme) -> Vec<&str> {
     let signed = scheme.signed.iter().filter_map(|part| match part {
         Part::Header(name) => Some(name),
         Part::Text(_) | Part::Timestamp | Part::Body => None,
@@ -177,6 +193,5 @@ fn repeated(scheme: &Scheme, capture: &Capture) -> Vec<String> {
         TimestampAt::Header(name) => Some(name),
         TimestampAt::Tag(_) => None,
     });
-    let names = signed.chain(time).map(|name| name.as_str());
-    names.filter(|name| capture.values(name).count() > 1).map(str::to_owned).collect()
+    signed.chain(time).map(|name| name.as_str()).collect()
 }

@@ -217,13 +217,14 @@ fn forms(text: &str, rule: SecretRule) -> Vec<(Form, Vec<u8>, u8)> {
     forms.push((Form::Newline, format!("{trimmed} ").into(), 2));
     forms.push((Form::Quotes, format!("\"{trimmed}\"").into(), 1));
     forms.push((Form::Base64Done, STANDARD.encode(unlisted).into(), 1));
+    forms.push((Form::Base64Done, STANDARD.encode(whsec).into(), 2));
     if let Ok(key) = rule.key(unlisted) {
         forms.push((Form::Base64Done, STANDARD.encode(&key).into(), 2));
         let hex: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         forms.push((Form::HexDone, hex.into(), 1));
         let twice = str::from_utf8(&key).ok().and_then(unbase64);
         forms.extend(twice.map(|key| (Form::Base64Undone, key, 2)));
-        forms.push((Form::Newline, [&key[..], b"\n"].concat(), 2));
+        forms.push((Form::Newline, [&key[..], b"\n"].concat(), 1));
     }
     let percent = super::bodies::percent_decode(unlisted);
     forms.push((Form::PercentUndone, percent, 1));

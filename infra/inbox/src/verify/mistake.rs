@@ -41,6 +41,8 @@ pub(crate) enum Mistake {
     HeaderName { found: String, expected: String },
     /// A header that may come only once is there several times.
     HeaderTwice(String),
+    /// A header of the scheme is not there.
+    HeaderMissing(String),
     /// The signature is under another tag or prefix.
     Tag { found: String, expected: String },
     /// Something that does not belong there stands around the signature or between its parts.
@@ -72,6 +74,7 @@ impl Mistake {
             Self::ValueAt { .. } => "value_elsewhere",
             Self::HeaderName { .. } => "header_name",
             Self::HeaderTwice(_) => "header_twice",
+            Self::HeaderMissing(_) => "header_missing",
             Self::Tag { .. } => "tag",
             Self::Wrapped(_) => "wrapped",
             Self::Encoding { .. } => "encoding",
@@ -86,6 +89,7 @@ impl Mistake {
             self,
             Self::HeaderName { .. }
                 | Self::HeaderTwice(_)
+                | Self::HeaderMissing(_)
                 | Self::Tag { .. }
                 | Self::Wrapped(_)
                 | Self::Encoding { .. }
@@ -139,6 +143,7 @@ impl Mistake {
                 format!("the signature is in the header {found}, expected {expected}")
             }
             Self::HeaderTwice(name) => format!("the header {name} is there more than once"),
+            Self::HeaderMissing(name) => format!("the header {name} is not there"),
             Self::Tag { found, expected } => {
                 format!("the signature stands {found}, expected {expected}")
             }
@@ -196,6 +201,9 @@ impl Mistake {
                 format!("send it as {expected}, or correct `header` in sources.toml")
             }
             Self::HeaderTwice(name) => format!("send {name} once; look for a proxy that adds it"),
+            Self::HeaderMissing(name) => {
+                format!("capture all headers; if {name} never came, look for a proxy that drops it")
+            }
             Self::Tag { .. } => {
                 "correct `form` and `version` in sources.toml, or the sender".into()
             }

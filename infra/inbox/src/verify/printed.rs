@@ -3,12 +3,13 @@
 /// What the text shows, and how; each only where the text looks like it.
 pub(super) fn printed(text: &str) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
     let text = text.trim();
-    let ways: [(&'static str, Option<Vec<u8>>); 5] = [
+    let ways: [(&'static str, Option<Vec<u8>>); 6] = [
         ("Python prints bytes: b'…'", python_bytes(text)),
         ("Python prints a dict: {'…': …}", python_dict(text)),
         ("Node prints a Buffer", node_buffer(text)),
         ("hex digits", hex(text)),
         ("HTML: &quot;", html(text)),
+        ("a shell quotes it: '…'", shell(text)),
     ];
     ways.into_iter().filter_map(|(how, bytes)| Some((how, bytes?)))
 }
@@ -44,7 +45,7 @@ fn python_bytes(text: &str) -> Option<Vec<u8>> {
 }
 
 /// A dict without quotes in its strings.
-fn python_dict(text: &str) -> Option<Vec<u8>> {
+pub(super) fn python_dict(text: &str) -> Option<Vec<u8>> {
     let is_dict = text.starts_with(['{', '[']) && text.contains('\'') && !text.contains('"');
     is_dict.then(|| {
         let words = [("True", "true"), ("False", "false"), ("None", "null")];
@@ -92,6 +93,73 @@ fn html(text: &str) -> Option<Vec<u8>> {
     known.then(|| {
         entities.iter().fold(text.to_owned(), |text, (entity, c)| text.replace(entity, c)).into()
     })
+}
+
+/// In single quotes, where no JSON text is.
+fn shell(text: &str) -> Option<Vec<u8>> {
+    let inner = text.strip_prefix('\'')?.strip_suffix('\'')?;
+    Some(inner.replace(r"'\''", "'").into())
+}
+
+/// UTF-16 as UTF-8, with a byte order mark or where every other byte of its start is zero.
+pub(super) fn utf16(body: &[u8]) -> Option<Vec<u8>> {
+    let (bytes, big) = match body {
+        [0xff, 0xfe, rest @ ..] => (rest, false),
+        [0xfe, 0xff, rest @ ..] => (rest, true),
+        [0, b, ..] if *b != 0 => (body, true),
+        [b, 0, ..] if *b != 0 => (body, false),
+        _ => return None,
+    };
+    let unit = |pair: &[u8]| match pair {
+        [first, second] if big => u16::from_be_bytes([*first, *second]),
+        [first, second] => u16::from_le_bytes([*first, *second]),
+        _ => 0xfffd,
+    };
+    let units: Vec<u16> = bytes.chunks(2).map(unit).collect();
+    String::from_utf16(&units).ok().map(String::into_bytes)
+}
+
+/// Bytes of Windows-1252 as UTF-8; what is UTF-8 already is none.
+pub(super) fn windows1252(body: &[u8]) -> Option<Vec<u8>> {
+    let text = || body.iter().map(|byte| windows1252_char(*byte)).collect::<String>();
+    str::from_utf8(body).is_err().then(|| text().into())
+}
+
+/// The bytes that a reader of Windows-1252 took for this text.
+pub(super) fn read_as_windows1252(text: &str) -> Option<Vec<u8>> {
+    let byte = |c: char| match u8::try_from(u32::from(c)) {
+        Ok(byte @ (0..=0x7f | 0xa0..=0xff)) => Some(byte),
+        _ => (0x80..=0x9f).find(|byte| windows1252_char(*byte) == c),
+    };
+    let bytes = text.chars().map(byte).collect::<Option<Vec<u8>>>();
+    bytes.filter(|bytes| !bytes.is_ascii())
+}
+
+/// As browsers decode it: Latin-1, but for 0x80 to 0x9f.
+fn windows1252_char(byte: u8) -> char {
+    const HIGH: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž',
+        '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}',
+        'ž', 'Ÿ',
+    ];
+    match byte {
+        0x80..=0x9f => HIGH[usize::from(byte - 0x80)],
+        _ => char::from(byte),
+    }
+}
+
+/// The JSON documents that stand in a text with something else around them: a log line, a capture
+/// that holds the answer too.
+pub(super) fn embedded(text: &str) -> Vec<&str> {
+    const LOOKED_AT: usize = 8;
+    let starts = text.match_indices(['{', '[']).map(|(at, _)| at).take(LOOKED_AT);
+    let found = starts.filter_map(|at| {
+        let mut values =
+            serde_json::Deserializer::from_str(&text[at..]).into_iter::<serde::de::IgnoredAny>();
+        values.next()?.ok()?;
+        Some(&text[at..at + values.byte_offset()])
+    });
+    found.filter(|found| found.len() < text.trim().len() && found.len() > 2).collect()
 }
 
 /// The body inside the frames of chunked transfer (RFC 9112, 7.1).

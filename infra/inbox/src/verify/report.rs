@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::source::Profile;
 
 use super::judge::{Right, Verdict, Wrong};
-use crate::console::Tone;
+use crate::console::{Tone, visible};
 use crate::context::Context;
 use crate::when;
 
@@ -95,12 +95,12 @@ fn wrong_text(wrong: &Wrong, profile: &Profile, context: &Context) -> String {
         lines.push("this is wrong, but does not explain it alone:".into());
     }
     for (i, mistake) in wrong.mistakes.iter().enumerate() {
-        lines.push(format!("{}. {}", i + 1, mistake.what()));
-        lines.push(format!("   next: {}", mistake.next(source)));
+        lines.push(visible(&format!("{}. {}", i + 1, mistake.what())));
+        lines.push(visible(&format!("   next: {}", mistake.next(source))));
     }
     if !wrong.explained {
         lines.push(format!("nothing explains it, {} guesses were made", wrong.guesses));
-        lines.extend(wrong.hints.iter().map(|hint| format!("- {hint}")));
+        lines.extend(wrong.hints.iter().map(|hint| format!("- {}", visible(hint))));
         lines.push(format!("secrets tried: {}", wrong.tried.join(", ")));
         lines.push(format!("next: {}", context.command(&format!("secrets list {source}"))));
     }

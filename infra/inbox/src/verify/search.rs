@@ -19,6 +19,8 @@ const COST_MAX: u8 = 4;
 const BYTES_MAX: usize = 1 << 30;
 /// What one guess costs besides its bytes.
 const GUESS_BYTES: usize = 512;
+/// In larger bodies than this other functions are tried only where nothing else is wrong.
+const SMALL: usize = 64 * 1024;
 
 /// What the search came to.
 #[derive(Debug)]
@@ -79,8 +81,9 @@ impl Guess<'_> {
                     if content.value.has_body() { usize::MAX } else { usize::from(rest == 0) };
                 for body in bodies.take(many) {
                     *guesses += 1;
+                    let functions = cost == 0 || (cost == 1 && body.value.len() < SMALL);
                     *left = left.saturating_sub(body.value.len() + GUESS_BYTES);
-                    let found = self.claimed(&keyed, content, body, cost);
+                    let found = self.claimed(&keyed, content, body, functions);
                     if let Some((claim, function)) = found {
                         let mut mistakes = claim.mistakes.clone();
                         mistakes.extend(function.map(Mistake::Function));
@@ -105,7 +108,7 @@ impl Guess<'_> {
         keyed: &Keyed<'_>,
         content: &Candidate<Content>,
         body: &Candidate<Vec<u8>>,
-        cost: u8,
+        functions: bool,
     ) -> Option<(&Claim, Option<&'static str>)> {
         let is = |digest: &[u8]| self.claims.iter().find(|claim| claim.value.is(digest));
         let feed = |to: &mut dyn FnMut(&[u8])| content.value.feed(&body.value, to);
@@ -114,7 +117,7 @@ impl Guess<'_> {
         if let Some(claim) = is(&mac.finalize().into_bytes()) {
             return Some((claim, None));
         }
-        let functions = Function::ALL.into_iter().filter(|_| cost <= 1);
+        let functions = Function::ALL.into_iter().filter(|_| functions);
         let mut others = functions.filter_map(|function| {
             let claim = is(&function.of(keyed.key, &feed))?;
             // Other headers hold digests of the body too, which are no signatures.

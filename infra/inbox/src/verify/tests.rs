@@ -1,9 +1,11 @@
 //! Requests made wrong on purpose, and what is said of them.
 
 mod changed_bodies;
+mod forms;
 mod headers;
 mod keys_and_contents;
 mod pairs;
+mod presets;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -10,7 +10,9 @@ mod support;
 
 mod doctor;
 mod drop;
+mod examples;
 mod list;
+mod mistakes;
 mod pause;
 mod place;
 mod reconcile;

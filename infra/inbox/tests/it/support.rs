@@ -5,6 +5,7 @@ pub(crate) mod incident;
 pub(crate) mod stack;
 pub(crate) mod table;
 pub(crate) mod tool;
+pub(crate) mod usage;
 // The workspace's own tests stand on the same; not all of it is needed here.
 #[allow(dead_code, reason = "a part of what the workspace's tests use")]
 #[path = "../../../../tests/it/support/deliveries.rs"]

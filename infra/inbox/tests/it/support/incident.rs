@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use local::apiera::Options;
@@ -49,10 +49,16 @@ impl Incident {
         futures_util::stream::iter(posts).buffer_unordered(16).collect::<Vec<()>>().await;
     }
 
-    /// Waits until so many rows have this status.
+    /// Waits until so many rows have this status. A machine that is busy enough loses a send or a run
+    /// as any may, and its message comes back after six minutes: the sweeper mends it in two.
     pub(crate) async fn until(&self, status: &str, count: usize) {
         let what = format!("{count} rows are {status}");
+        let mut swept = Instant::now() + Duration::from_secs(30);
         eventually(&what, Duration::from_secs(300), async || {
+            if Instant::now() > swept {
+                self.world.functions.sweeper().await.unwrap();
+                swept = Instant::now() + Duration::from_secs(10);
+            }
             (self.count(status).await == count).then_some(())
         })
         .await;

@@ -50,6 +50,11 @@ impl Stack {
         Self { environment, cloudwatch, _servers: servers }
     }
 
+    /// The variables that lead to it.
+    pub(crate) fn environment(&self) -> &HashMap<String, String> {
+        &self.environment
+    }
+
     /// The tool with these arguments and the stack's environment.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = bare(args);
