@@ -9,22 +9,25 @@ from report import Failed
 from stack import NAME
 
 INBOX = "target/debug/inbox"
-USER = "operator"
+# Paragraphs of RUNBOOK.md: what most commands need, and what more some do.
+OPERATOR = ("What it needs",)
+KEEPER = (*OPERATOR, "What secrets and doctor need besides")
 COMMAND_S = 60
 
 
 class Tool:
     """`inbox --stack NAME`, with keys of its own."""
 
-    def __init__(self, stack):
+    def __init__(self, stack, user, paragraphs):
         self.stack = stack
         iam = stack.iam
-        iam.create_user(UserName=USER)
-        policy = {"Version": "2012-10-17", "Statement": list(_statements(stack))}
+        iam.create_user(UserName=user)
+        rights = [right for each in paragraphs for right in _statements(stack, each)]
+        policy = {"Version": "2012-10-17", "Statement": rights}
         iam.put_user_policy(
-            UserName=USER, PolicyName="inbox", PolicyDocument=json.dumps(policy)
+            UserName=user, PolicyName="inbox", PolicyDocument=json.dumps(policy)
         )
-        key = iam.create_access_key(UserName=USER)["AccessKey"]
+        key = iam.create_access_key(UserName=user)["AccessKey"]
         self.environment = stack.emulator.environment | {
             "AWS_ACCESS_KEY_ID": key["AccessKeyId"],
             "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"],
@@ -48,23 +51,29 @@ class Tool:
         return done.stdout
 
 
-def _statements(stack):
-    """The rights of RUNBOOK.md, *What it needs*, each on what it is for."""
+def _statements(stack, title):
+    """The rights of a paragraph of RUNBOOK.md, each on what it is for."""
     text = Path("RUNBOOK.md").read_text(encoding="utf-8")
-    paragraph = re.search(r"\*\*What it needs\.\*\*(.*?)\n\n", text + "\n\n", re.DOTALL)
+    paragraph = re.search(rf"\*\*{title}\.\*\*(.*?)\n\n", text + "\n\n", re.DOTALL)
     if not paragraph:
-        raise Failed("RUNBOOK.md no longer says what `inbox` needs: correct tool.py")
-    inbox = stack.outputs["InboxTableName"]
+        raise Failed(f"RUNBOOK.md has no paragraph '{title}': correct tool.py")
+    inbox, queues = stack.outputs["InboxTableName"], ["events", "events.fifo"]
+    tables, secrets = [inbox, f"{inbox}/index/due"], []
+    if title not in OPERATOR:
+        tables.append(stack.outputs["BusinessTableName"])
+        queues += ["events-dlq", "events-dlq.fifo", "sweeper-dlq"]
+        secrets = [f"arn:aws:secretsmanager:*:*:secret:{NAME}/*"]
     resources = {
-        "dynamodb": [f"arn:aws:dynamodb:*:*:table/{inbox}", f"arn:aws:dynamodb:*:*:table/{inbox}/index/due"],
-        "sqs": [f"arn:aws:sqs:*:*:{NAME}-events", f"arn:aws:sqs:*:*:{NAME}-events.fifo"],
+        "dynamodb": [f"arn:aws:dynamodb:*:*:table/{table}" for table in tables],
+        "sqs": [f"arn:aws:sqs:*:*:{NAME}-{queue}" for queue in queues],
+        "secretsmanager": secrets,
         "cloudformation": [f"arn:aws:cloudformation:*:*:stack/{NAME}/*"],
         "cloudwatch": ["*"],
-    }  # fmt: skip
+    }
     service = None
     for named, action in re.findall(r"`(?:(\w+):)?([A-Z]\w+)`", paragraph[1]):
         service = named or service
-        if service not in resources:
+        if not resources.get(service):
             raise Failed(f"RUNBOOK.md lists a right of {service} for `inbox`: add it to tool.py")
         actions = [f"{service}:{action}"]
         # The emulator knows a right of its own for a batch; SQS has not (derive.py).

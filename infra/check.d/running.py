@@ -127,8 +127,7 @@ def concurrency(w):
                 yield f"{most} may be what Lambda refuses (2 to 1000)"
             most = parameter["Default"]
         if most is None:
-            if mapping.get("EventSourceArn") == "<EventQueue.Arn>":
-                yield "nothing bounds the processor on the standard queue"
+            yield f"nothing bounds the processor on {mapping.get('EventSourceArn')}"
             most = 0
         elif not 2 <= most <= 1000:
             yield f"a maximum concurrency of {most} (Lambda takes 2 to 1000)"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import accumulate
 
 from agree import FUNCTIONS, QUEUES, check, differs
 
@@ -27,6 +28,15 @@ DIMENSION_VALUES = {
     "TableName": {"<InboxTable>", "<BusinessTable>"},
     "GlobalSecondaryIndexName": {"due"},
 }
+# The delays before a delivery and its repetitions in seconds, as the producers document them, and how
+# far they stray from it.
+DELAYS = {
+    "kudos": ([0, 30, 120, 600, 1800, 3600], 0.25),
+    "kallglot": ([0, 60, 300, 1800, 7200, 18000, 36000, 86400], 0.1),
+    "apiera": ([0, 30, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 86400], 0),
+}
+# As far as an alarm with periods of an hour looks back: a week.
+LOOKS_BACK_S = 604800
 
 
 def queried(expression):
@@ -164,7 +174,10 @@ def watched(w):
             seen.add((namespace, metric))
             if isinstance(dimensions, dict) and "source" in dimensions:
                 by_alarm.setdefault(logical_id, set()).add((metric, dimensions["source"]))
-    own = "EndpointDisabled Failed FailedRows HandlerError HandlerTime OldestUnfinishedAge SweepSucceeded Unusable"
+    own = (
+        "AnsweredFault BodyMismatch EndpointDisabled Failed FailedRows HandlerError HandlerTime "
+        "OldestUnfinishedAge SweepSucceeded Unusable"
+    )
     for metric in own.split():
         if (w.code.namespace, metric) not in seen:
             yield f"nothing watches {metric}"
@@ -185,7 +198,7 @@ def watched(w):
         yield from differs(
             f"what Refused{name}Alarm watches", by_alarm.get(f"Refused{name}Alarm"), signatures
         )
-        silence = {("Received", source)}
+        silence = {("Authentic", source)}
         yield from differs(
             f"what Silent{name}Alarm watches", by_alarm.get(f"Silent{name}Alarm"), silence
         )
@@ -201,8 +214,9 @@ def thresholds(w):
         min(limits["BACKOFF_BASE"] * 2**n, limits["BACKOFF_MAX"])
         for n in range(limits["ATTEMPTS_MAX"] - 1)
     )
-    if not (of("OldestUnfinishedAlarm") or 0) > waits:
-        yield f"OldestUnfinishedAlarm: ordinary attempts take up to {waits} s"
+    attempts = waits + limits["ATTEMPTS_MAX"] * limits["HANDLER_TIMEOUT"]
+    if not (of("OldestUnfinishedAlarm") or 0) > attempts:
+        yield f"OldestUnfinishedAlarm: ordinary attempts take up to {attempts} s"
     if not (of("SlowAnswersAlarm") or 1e9) / 1000 < limits["INGRESS_BUDGET"]:
         yield "SlowAnswersAlarm: not below the ingress's budget"
     if not (of("HandlerSlowAlarm") or 1e9) / 1000 < limits["HANDLER_TIMEOUT"] / 2:
@@ -217,6 +231,28 @@ def thresholds(w):
     for source in w.code.sources:
         missing = w.t.properties(f"Silent{source.capitalize()}Alarm").get("TreatMissingData")
         yield from differs(f"what no value means to {source}'s silence", missing, "breaching")
+        hours = w.t.document["Parameters"].get(f"{source.capitalize()}SilenceHours", {})
+        if hours.get("MaxValue", LOOKS_BACK_S) * 3600 > LOOKS_BACK_S:
+            yield f"{source}'s silence may be longer than CloudWatch looks back"
+
+
+@check("one event that is answered 503 each time is told of before its producer gives up")
+def quiet_faults(w):
+    is_ = w.t.properties("FaultsAnsweredAlarm")
+    (query,) = is_.get("Metrics", [{}])
+    most, enough = is_.get("EvaluationPeriods", 1), is_.get("DatapointsToAlarm", 1)
+    if not 0 < is_.get("Threshold", 2) <= 1:
+        yield "FaultsAnsweredAlarm: a source that stores nothing has an average of 1"
+    for source, (delays, jitter) in DELAYS.items():
+        for stray in (1 - jitter, 1, 1 + jitter):
+            attempts = list(accumulate(stray * delay for delay in delays))[:-1]
+            # A period may begin anywhere before the first attempt.
+            for before in range(0, query.get("Period", 60), 10):
+                bad = sorted({(before + at) // query.get("Period", 60) for at in attempts})
+                spans = [last - first for first, last in zip(bad, bad[enough - 1 :])]
+                if not any(span < most for span in spans):
+                    yield f"FaultsAnsweredAlarm: the attempts of one event of {source} do not raise it"
+                    return
 
 
 @check("every alarm tells somebody and has its section in RUNBOOK.md, and every section its alarm")

@@ -40,9 +40,15 @@ pub const PROCESSOR_TIMEOUT: Duration = Duration::from_secs(60);
 pub const LEASE: Duration = Duration::from_secs(75);
 /// `VisibilityTimeout` of both queues: six times the function's (AWS Lambda, SQS event source).
 pub const VISIBILITY: Duration = Duration::from_secs(360);
-/// `maxReceiveCount` of both queues. The row counts attempts; the dead-letter queue is for what the
-/// processor could not even record.
+/// `maxReceiveCount` of the standard queue. The row counts attempts; the dead-letter queue is for
+/// what the processor could not even record.
 pub const RECEIVES_MAX: u32 = 100;
+/// A message of the standard queue that was received this often is not given back any more: waits
+/// that use up no attempt use up receives. It is deleted, and the sweeper sends another.
+pub const RECEIVES_KEPT: u32 = 50;
+/// `maxReceiveCount` of the FIFO queue, the most that SQS takes: there another message would come
+/// behind its group, so an event keeps the one that it has.
+pub const RECEIVES_MAX_FIFO: u32 = 1_000;
 /// Records in one batch of the processor.
 pub const BATCH_RECORDS_MAX: usize = 10;
 
@@ -56,6 +62,9 @@ pub const BACKOFF_MAX: Duration = Duration::from_secs(15 * 60);
 pub const BACKOFF_MAX_ORDERED: Duration = Duration::from_secs(30);
 /// Upper bound of the back-off before the first repetition; doubled by each attempt.
 pub const BACKOFF_BASE: Duration = Duration::from_secs(2);
+/// The same for an ordered source. Its four waits (8, 16, 30, 30 s, and at least half of each) are
+/// about a minute together: its few attempts outlast a short outage of what the handler calls.
+pub const BACKOFF_BASE_ORDERED: Duration = Duration::from_secs(8);
 /// A longer wait is not kept by a message: the row's `due_at` carries it.
 pub const MESSAGE_WAIT_MAX: Duration = Duration::from_secs(15 * 60);
 /// Bounds what does not use up attempts (rate limits, throttling), from the first claim on.
@@ -107,9 +116,7 @@ pub const CONTROL_FRESH: Duration = Duration::from_secs(10);
 /// The last use of a secret is noted at most this often.
 pub const SECRET_USE_EVERY: Duration = Duration::from_secs(60);
 
-/// Sends of one sweep per queue, all sources together.
-pub const SWEEP_SENDS_MAX: usize = 2_000;
-/// The sweeper leaves a queue alone that holds this many messages.
+/// The sweeper fills a queue up to this many messages, so it sends no more in one sweep.
 pub const QUEUE_DEPTH_MAX: usize = 1_000;
 /// Sends that each source gets in a sweep at any depth.
 pub const SWEEP_SENDS_MIN: usize = 10;
@@ -141,4 +148,5 @@ const _: () = {
     assert!(shorter(SWEEPER_TIMEOUT, Duration::from_secs(60)));
     assert!(shorter(BODY_RENEW_BEFORE, BODY_RETENTION));
     assert!(BACKOFF_MAX.as_secs() <= MESSAGE_WAIT_MAX.as_secs());
+    assert!(ATTEMPTS_MAX < RECEIVES_KEPT && RECEIVES_KEPT < RECEIVES_MAX);
 };

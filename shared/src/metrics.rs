@@ -44,6 +44,8 @@ macro_rules! metrics {
 metrics! {
     /// Deliveries to a known source, by source.
     Received: "Count",
+    /// Deliveries whose signature held, by source.
+    Authentic: "Count",
     /// New events stored, by source.
     Stored: "Count",
     /// Deliveries whose row was there already, by source.
@@ -52,7 +54,8 @@ metrics! {
     Resent: "Count",
     /// Deliveries answered 401, by source.
     SignatureRefused: "Count",
-    /// Deliveries answered 503: our fault, by source.
+    /// Deliveries answered 503: our fault. Zero for one that is durable: the average of both is how
+    /// much of what should be stored is not, by source.
     AnsweredFault: "Count",
     /// Deliveries that met no usable secret, by source.
     SecretUnavailable: "Count",
@@ -85,7 +88,7 @@ metrics! {
     HandlerError: "Count",
     /// How long handlers ran, by source and type.
     HandlerTime: "Milliseconds",
-    /// Events that became `failed`, by source and type.
+    /// Events that became `failed`, wherever; those that a run ended by source and type.
     Failed: "Count",
     /// Runs whose lease was no longer theirs at the commit, by source.
     LeaseLost: "Count",

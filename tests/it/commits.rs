@@ -141,6 +141,8 @@ async fn a_commit_that_is_never_answered_happened_once_and_is_acknowledged() {
         assert_eq!(bench.faulty.calls("TransactWriteItems"), 3);
         let row = bench.row(key).await;
         assert_eq!((string(&row, "status"), string(&row, "outcome")), ("done", "applied"));
+        let counted = ["Applied", "LeaseLost"].map(|name| bench.world.metric(name, None));
+        assert_eq!(counted, [1.0, 0.0], "{key}: the release found the run's own end");
         bench.faulty.heal();
         bench.dial.forward(LEASE + BACKOFF_MAX);
         assert_eq!(bench.run(key).await, Fate::Deleted);

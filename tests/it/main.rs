@@ -13,6 +13,7 @@ mod commits;
 mod duplicates;
 mod faults;
 mod guides;
+mod handlers;
 mod kill;
 mod large;
 mod load;

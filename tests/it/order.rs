@@ -36,7 +36,9 @@ async fn in_sequence(event: Event<Numbered>, ctx: Context) -> Result<Effects, Ha
     let lane = format!("order#{}", event.event_type);
     let last = ctx.get(&lane, "last").await?.map_or(0, |item| number(&item, "seq"));
     if ctx.attempt <= failures {
-        return Err(HandlerError::retry("fails as told"));
+        // Soon: in a group one waits after the other, and the usual waits are for outages.
+        let after = Some(Duration::from_millis(fastrand::u64(0..2_000)));
+        return Err(HandlerError::Retry { why: "fails as told".into(), after });
     }
     let effects = ctx
         .effects()

@@ -86,7 +86,9 @@ async fn a_product_that_is_gone_leaves_a_mark() {
     assert!(!string(&before, "sku").is_empty() && !before.contains_key("deleted"));
 
     world.cloud.apiera.delete_product(ONE);
-    let row = run(&world, "evt_2", ONE).await;
+    let deleted = Delivery::apiera("evt_2", "product.deleted", ONE);
+    assert_eq!(world.post(&deleted).await.status, 200);
+    let row = world.until("apiera#evt_2", "done").await;
     assert_eq!((string(&row, "outcome"), number(&row, "attempts")), ("applied", 1));
     let gone = item().await;
     assert_eq!(gone["deleted"].as_bool(), Ok(&true));

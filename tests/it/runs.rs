@@ -10,8 +10,10 @@ mod claims;
 use processor::handler::{Context, Event, HandlerError, Registry};
 use shared::effects::Effects;
 use shared::limits::{
-    ATTEMPTS_MAX, ATTEMPTS_MAX_ORDERED, BACKOFF_MAX, DUE_FIRST, MESSAGE_WAIT_MAX, RELEASES_MAX_AGE,
+    ATTEMPTS_MAX, ATTEMPTS_MAX_ORDERED, BACKOFF_MAX, DUE_FIRST, MESSAGE_WAIT_MAX, RECEIVES_KEPT,
+    RECEIVES_MAX_FIFO, RELEASES_MAX_AGE,
 };
+use shared::source::Ordering;
 
 use self::bench::{Bench, Fate, secs};
 use self::script::{Script, Step};
@@ -28,11 +30,12 @@ fn rate_limited(after: Option<std::time::Duration>) -> Step {
 
 #[tokio::test]
 async fn a_retryable_error_backs_off_and_the_sweeper_looks_two_minutes_later() {
-    for key in ["kallglot#1", "kudos#1"] {
+    for (key, least, most) in [("kallglot#1", 0, 2), ("kudos#1", 4, 8)] {
         let script = Script::of([retry()]);
         let bench = Bench::scripted(&script).await;
         bench.store(&[key]).await;
         bench.faulty.heal();
+        let before = bench.dial.now();
         assert_eq!(bench.run(key).await, Fate::ComesBack);
         assert_eq!(bench.faulty.calls("ChangeMessageVisibility"), 1, "{key}");
         let row = bench.row(key).await;
@@ -40,9 +43,10 @@ async fn a_retryable_error_backs_off_and_the_sweeper_looks_two_minutes_later() {
         assert_eq!(string(&row, "last_error"), "the ledger is closed");
         assert!(!row.contains_key("lease_owner"));
         let until = number(&row, "lease_until");
-        assert!(until <= bench.dial.now().plus(secs(2)).millis(), "the first bound is 2 s");
+        assert!(until >= before.plus(secs(least)).millis(), "{key}");
+        assert!(until <= bench.dial.now().plus(secs(most)).millis(), "{key}");
         assert_eq!(number(&row, "due_at") - until, i64::try_from(DUE_FIRST.as_millis()).unwrap());
-        bench.dial.forward(secs(3));
+        bench.dial.forward(secs(most + 1));
         assert_eq!(bench.run(key).await, Fate::Deleted);
         let row = bench.row(key).await;
         assert_eq!((string(&row, "status"), number(&row, "attempts")), ("done", 2));
@@ -165,6 +169,45 @@ async fn a_rate_limit_uses_up_no_attempt_but_72_hours_bound_it() {
     let row = bench.row("kallglot#1").await;
     assert_eq!((string(&row, "status"), string(&row, "error_kind")), ("failed", "exhausted"));
     assert_eq!(script.ran().len(), 21);
+}
+
+#[tokio::test]
+async fn a_message_that_was_received_often_is_left_to_the_sweeper_before_it_is_a_dead_letter() {
+    for (key, receives, fate) in [
+        ("kallglot#1", RECEIVES_KEPT - 1, Fate::ComesBack),
+        ("kallglot#1", RECEIVES_KEPT, Fate::Deleted),
+        // Another message would lose the event's place in its group.
+        ("kudos#1", RECEIVES_MAX_FIFO, Fate::ComesBack),
+    ] {
+        let script = Script::of([rate_limited(None)]);
+        let bench = Bench::scripted(&script).await;
+        bench.store(&[key]).await;
+        let mut message = bench.message(key);
+        message["attributes"]["ApproximateReceiveCount"] = receives.to_string().into();
+        let back = bench.process(&[message]).await;
+        assert_eq!(back.is_empty(), fate == Fate::Deleted, "{key} {receives}");
+        let row = bench.row(key).await;
+        assert_eq!((string(&row, "status"), number(&row, "attempts")), ("pending", 0), "{key}");
+        let later = number(&row, "due_at") - number(&row, "lease_until");
+        assert_eq!(later, if fate == Fate::Deleted { 0 } else { 120_000 }, "{key} {receives}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_to_the_sweeper_is_sent_when_its_wait_is_over() {
+    let script = Script::of([rate_limited(Some(secs(40)))]);
+    let bench = Bench::scripted(&script).await;
+    bench.store(&["kallglot#1"]).await;
+    bench.queued(Ordering::None).await;
+    let mut worn = bench.message("kallglot#1");
+    worn["attributes"]["ApproximateReceiveCount"] = RECEIVES_KEPT.to_string().into();
+    assert_eq!(bench.process(&[worn]).await, [""; 0]);
+    assert_eq!(bench.sweep().await.unwrap().sent, 0, "it still waits");
+    bench.dial.forward(secs(81));
+    assert_eq!(bench.sweep().await.unwrap().sent, 1);
+    assert_eq!(bench.queued(Ordering::None).await.len(), 1);
+    assert_eq!(bench.run("kallglot#1").await, Fate::Deleted);
+    assert_eq!(bench.applied("kallglot#1").await, 1);
 }
 
 #[tokio::test]

@@ -175,6 +175,17 @@ async fn into_a_deep_queue_each_source_sends_only_its_ten() {
 }
 
 #[tokio::test]
+async fn a_queue_is_filled_up_and_no_further() {
+    let bench = Bench::scripted(&Script::default()).await;
+    let keys: Vec<_> = (0..30).map(|n| format!("kallglot#{n}")).collect();
+    store_unsent(&bench, &keys.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    fill_standard_queue(&bench, QUEUE_DEPTH_MAX - 20).await;
+    bench.dial.forward(DUE);
+    assert_eq!(bench.sweep().await.unwrap().sent, 20);
+    assert_eq!(bench.sweep().await.unwrap().sent, 10, "a source's own, at any depth");
+}
+
+#[tokio::test]
 async fn while_the_depth_is_not_known_little_is_sent() {
     let bench = Bench::scripted(&Script::default()).await;
     let keys: Vec<_> = (0..12).map(|n| format!("kallglot#{n}")).collect();
@@ -204,6 +215,28 @@ async fn events_of_a_paused_source_wait_and_after_a_resume_for_the_processors_me
     assert_eq!(bench.sweep().await.unwrap().sent, 1);
     assert_eq!(bench.run("kallglot#1").await, Fate::Deleted);
     assert_eq!(bench.applied("kallglot#1").await, 1);
+}
+
+#[tokio::test]
+async fn a_source_of_which_nobody_knows_whether_it_is_paused_waits_for_the_next_sweep() {
+    let bench = Bench::scripted(&Script::default()).await;
+    let keys = ["kudos#1", "kallglot#1", "apiera#1"];
+    store_unsent(&bench, &keys).await;
+    bench.pause("kallglot", true).await;
+    bench.dial.forward(DUE);
+    let row = bench.row("kallglot#1").await;
+    // The sweeper reads nothing but control items like this.
+    bench.faulty.plan(|operation, _| match operation {
+        "GetItem" => Fault::Refused("AccessDeniedException"),
+        _ => Fault::None,
+    });
+    assert!(bench.sweep().await.is_err(), "incomplete");
+    assert_eq!(bench.faulty.calls("GetItem"), keys.len());
+    assert_eq!(bench.faulty.calls("SendMessageBatch"), 0);
+    assert_eq!(bench.world.metric("SweepSucceeded", None), 0.0);
+    bench.faulty.heal();
+    assert_eq!(bench.sweep().await.unwrap().sent, 2);
+    assert_eq!(bench.row("kallglot#1").await, row, "paused all the time");
 }
 
 #[tokio::test]

@@ -154,6 +154,7 @@ async fn an_event_from_before_the_inboxs_memory_is_parked_and_not_run() {
     assert!(!row.contains_key("expires_at"), "it waits for an operator");
     assert_eq!(bench.listed("failed#kallglot").await, ["kallglot#old"]);
     assert_eq!(bench.world.metric("BeyondMemory", Some("kallglot")), 1.0);
+    assert_eq!(bench.world.metric("Failed", Some("kallglot")), 1.0);
     assert_eq!(bench.run("kallglot#old").await, Fate::Deleted);
     assert_eq!(bench.applied("kallglot#old").await, 0);
     assert_eq!(bench.deliver(&event("young", &young)).await, 200);
@@ -225,6 +226,7 @@ async fn a_pointer_that_the_queue_calls_invalid_leaves_a_failed_event_and_a_2xx(
         assert_eq!(shown, ("failed", "unsendable"));
         assert!(number(&row, "finished_at") > 0 && !row.contains_key("expires_at"));
         assert_eq!(bench.world.metric("Unsendable", Some(source)), 1.0);
+        assert_eq!(bench.world.metric("Failed", Some(source)), 1.0);
         assert_eq!(bench.listed(&format!("failed#{source}")).await, [key]);
         bench.faulty.heal();
         bench.dial.forward(days(1));

@@ -116,8 +116,12 @@ impl Ingress {
             Err(SendFault::Invalid(code)) => {
                 tracing::error!(%key, code, "the queue calls the pointer invalid; kept as failed");
                 self.count(profile, Metric::Unsendable, now);
-                if let Err(fault) = self.inbox.park_unsendable(key, now).await {
-                    tracing::error!(%key, %fault, "not marked as failed; it stays due");
+                match self.inbox.park_unsendable(key, now).await {
+                    Ok(true) => self.count(profile, Metric::Failed, now),
+                    Ok(false) => {}
+                    Err(fault) => {
+                        tracing::error!(%key, %fault, "not marked as failed; it stays due");
+                    }
                 }
             }
         }
@@ -175,11 +179,7 @@ impl Ingress {
             Outcome::Fault(fault) => tracing::error!(%source, status, %fault, "not stored"),
             _ => {}
         }
-        let mut values = vec![(Metric::Received, 1.0)];
-        values.extend(metric(outcome).map(|metric| (metric, 1.0)));
-        if answer.retry {
-            values.push((Metric::AnsweredFault, 1.0));
-        }
+        let mut values = counted(outcome);
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of one invocation")]
         values.push((Metric::AnswerTime, now.since(began).as_millis() as f64));
         self.metrics.emit(Under::Source(source), &values, now);
@@ -190,20 +190,42 @@ impl Ingress {
     }
 }
 
-fn metric(outcome: &Outcome) -> Option<Metric> {
+/// What a delivery to a known source is counted as.
+fn counted(outcome: &Outcome) -> Vec<(Metric, f64)> {
+    let mut values = vec![(Metric::Received, 1.0)];
+    // Nothing else comes behind the signature.
+    if matches!(outcome, Outcome::Accepted(_) | Outcome::Handshake(_) | Outcome::Fault(_)) {
+        values.push((Metric::Authentic, 1.0));
+    }
     match outcome {
-        Outcome::Accepted(accepted) => Some(match accepted.what {
-            What::Stored => Metric::Stored,
-            What::Ignored => Metric::Ignored,
-            What::Parked(ErrorKind::BeyondMemory) => Metric::BeyondMemory,
-            What::Parked(_) | What::Duplicate(Duplicate::Unusable) => Metric::Unusable,
-            What::Duplicate(Duplicate::Ours) => Metric::Stored,
-            What::Duplicate(_) if accepted.send => Metric::Resent,
-            What::Duplicate(_) => Metric::Duplicate,
-        }),
-        Outcome::Refused(_) => Some(Metric::SignatureRefused),
-        Outcome::NoSecret(_) => Some(Metric::SecretUnavailable),
-        _ => None,
+        Outcome::Accepted(accepted) => {
+            values.push((became(*accepted), 1.0));
+            if matches!(accepted.what, What::Parked(_)) {
+                values.push((Metric::Failed, 1.0));
+            }
+        }
+        Outcome::Refused(_) => values.push((Metric::SignatureRefused, 1.0)),
+        Outcome::NoSecret(_) => values.push((Metric::SecretUnavailable, 1.0)),
+        _ => {}
+    }
+    // Zero counts, too: the average is the rate of faults. Refusals would dilute it.
+    match outcome {
+        Outcome::Fault(_) | Outcome::NoSecret(_) => values.push((Metric::AnsweredFault, 1.0)),
+        Outcome::Accepted(_) => values.push((Metric::AnsweredFault, 0.0)),
+        _ => {}
+    }
+    values
+}
+
+fn became(accepted: Accepted) -> Metric {
+    match accepted.what {
+        What::Stored => Metric::Stored,
+        What::Ignored => Metric::Ignored,
+        What::Parked(ErrorKind::BeyondMemory) => Metric::BeyondMemory,
+        What::Parked(_) | What::Duplicate(Duplicate::Unusable) => Metric::Unusable,
+        What::Duplicate(Duplicate::Ours) => Metric::Stored,
+        What::Duplicate(_) if accepted.send => Metric::Resent,
+        What::Duplicate(_) => Metric::Duplicate,
     }
 }
 
@@ -219,3 +241,7 @@ fn word(what: What) -> &'static str {
         What::Duplicate(Duplicate::Settled) => "duplicate",
     }
 }
+
+#[cfg(test)]
+#[path = "receive_tests.rs"]
+mod tests;

@@ -11,7 +11,7 @@ use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use futures_util::future::join_all;
 use shared::inbox::{Claim, Claiming};
 use shared::key::EventKey;
-use shared::limits::{COMMIT_BUDGET, HANDLER_TIMEOUT};
+use shared::limits::{COMMIT_BUDGET, CONTROL_FRESH, HANDLER_TIMEOUT, RECEIVES_KEPT};
 use shared::metrics::{Metric, Under};
 use shared::queue::Pointer;
 use shared::source::{Ordering, Profile};
@@ -36,6 +36,7 @@ struct Record {
     receipt_handle: String,
     ordering: Ordering,
     group: Option<String>,
+    receives: u32,
     key: Option<EventKey>,
 }
 
@@ -129,16 +130,28 @@ impl Processor {
             // It goes to the dead-letter queue, and soon: on the FIFO queue others wait behind it.
             return Started::Over(Disposal::Return(Some(NEXT_INVOCATION)));
         };
-        if self.controls.of(&profile.name, self.clock.now()).await.paused {
-            tracing::info!(%key, "source is paused; the row stays due");
-            return Started::Over(Disposal::Delete);
+        match self.controls.of(&profile.name, self.clock.now()).await {
+            Ok(control) if control.paused => {
+                tracing::info!(%key, "source is paused; the row stays due");
+                return Started::Over(Disposal::Delete);
+            }
+            Ok(_) => {}
+            Err(fault) => {
+                tracing::warn!(%key, %fault, "not known whether the source is paused");
+                return Started::Over(Disposal::Return(Some(CONTROL_FRESH)));
+            }
         }
         if !self.fits(deadline) {
             return Started::Over(Disposal::Return(Some(NEXT_INVOCATION)));
         }
         let now = self.clock.now();
         match self.inbox.claim(key, now).await {
-            Ok(Claiming::Won(claim)) => Started::Claimed(profile, claim),
+            Ok(Claiming::Won(mut claim)) => {
+                if record.is_worn() {
+                    claim.wear_out();
+                }
+                Started::Claimed(profile, claim)
+            }
             Ok(Claiming::Finished(status)) => {
                 tracing::debug!(%key, %status, "already over");
                 Started::Over(Disposal::Delete)
@@ -202,13 +215,20 @@ impl Record {
     fn read(message: SqsMessage) -> Option<Self> {
         let fifo = message.event_source_arn.is_some_and(|arn| arn.ends_with(".fifo"));
         let mut attributes = message.attributes;
+        let receives = attributes.remove("ApproximateReceiveCount");
         Some(Self {
             message_id: message.message_id.filter(|id| !id.is_empty())?,
             receipt_handle: message.receipt_handle.unwrap_or_default(),
             ordering: if fifo { Ordering::PerType } else { Ordering::None },
             group: attributes.remove("MessageGroupId").filter(|_| fifo),
+            receives: receives.and_then(|count| count.parse().ok()).unwrap_or(1),
             key: message.body.and_then(|body| Pointer::parse(&body).ok()),
         })
+    }
+
+    /// It is on its way to the dead-letter queue. On the FIFO queue it holds a place, and stays.
+    fn is_worn(&self) -> bool {
+        self.ordering == Ordering::None && self.receives >= RECEIVES_KEPT
     }
 }
 

@@ -165,6 +165,7 @@ impl Processor {
     ) -> Disposal {
         match self.inbox.finish(claim, status, outcome, self.clock.now()).await {
             Ok(Fenced::Done) => self.ended(profile, claim, status, outcome),
+            Ok(Fenced::Ended(status, outcome)) => self.ended(profile, claim, status, outcome),
             Ok(Fenced::Lost(status)) => self.lost(profile, claim.key(), status),
             Err(fault) => self.faulted(profile, claim, &fault).await,
         }
@@ -180,7 +181,8 @@ impl Processor {
         let refund = matches!(wait, Wait::Limited(_) | Wait::Conflict);
         let used_up = !refund && claim.attempt() >= attempts_max(profile.ordering);
         // A pause is nobody's impatience: after it, patience begins anew.
-        let resumed_at = self.controls.of(&profile.name, now).await.resumed_at;
+        let control = self.controls.of(&profile.name, now).await;
+        let resumed_at = control.ok().and_then(|control| control.resumed_at);
         let waiting_since = claim.first_claimed_at().map(|at| at.max(resumed_at.unwrap_or(at)));
         if used_up || (refund && is_out_of_patience(waiting_since, now)) {
             return self.fail(profile, claim, ErrorKind::Exhausted, why).await;
@@ -211,16 +213,35 @@ impl Processor {
         refund: bool,
         why: &str,
     ) -> Disposal {
-        match self.inbox.release(claim, wait, refund, why, self.clock.now()).await {
-            Ok((Fenced::Done, waiting)) => {
-                let (key, attempt) = (claim.key(), claim.attempt());
-                let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-                tracing::info!(%key, attempt, refund, wait_ms, why, "released");
-                match waiting {
-                    Waiting::Message(after) => Disposal::Return(Some(after)),
-                    Waiting::Sweeper => Disposal::Delete,
-                }
-            }
+        let released = self.inbox.release(claim, wait, refund, why, self.clock.now()).await;
+        if matches!(released, Ok((Fenced::Done, _))) {
+            let (key, attempt) = (claim.key(), claim.attempt());
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+            tracing::info!(%key, attempt, refund, wait_ms, why, "released");
+        }
+        self.given_back(profile, claim, released)
+    }
+
+    /// A claim that needs to run alone, and for which this invocation has no time left.
+    pub(crate) async fn put_off(&self, profile: &Profile, claim: &Claim) -> Disposal {
+        let why = "waits to run alone";
+        let put_off = self.inbox.put_off(claim, why, self.clock.now()).await;
+        if matches!(put_off, Ok((Fenced::Done, _))) {
+            tracing::info!(key = %claim.key(), attempt = claim.attempt(), why, "put off");
+        }
+        self.given_back(profile, claim, put_off)
+    }
+
+    fn given_back(
+        &self,
+        profile: &Profile,
+        claim: &Claim,
+        written: Result<(Fenced, Waiting), Fault>,
+    ) -> Disposal {
+        match written {
+            Ok((Fenced::Done, Waiting::Message(after))) => Disposal::Return(Some(after)),
+            Ok((Fenced::Done, Waiting::Sweeper)) => Disposal::Delete,
+            Ok((Fenced::Ended(status, outcome), _)) => self.ended(profile, claim, status, outcome),
             Ok((Fenced::Lost(status), _)) => self.lost(profile, claim.key(), status),
             Err(fault) => {
                 tracing::error!(key = %claim.key(), %fault, "not released; the lease runs out");
@@ -238,17 +259,13 @@ impl Processor {
                 self.emit(profile, claim, &[(Metric::Failed, 1.0)]);
                 Disposal::Delete
             }
+            Ok(Fenced::Ended(status, outcome)) => self.ended(profile, claim, status, outcome),
             Ok(Fenced::Lost(status)) => self.lost(profile, claim.key(), status),
             Err(fault) => {
                 tracing::error!(key = %claim.key(), %fault, "failure not recorded; the lease runs out");
                 Disposal::Return(None)
             }
         }
-    }
-
-    /// A claim that needs to run alone, and for which this invocation has no time left.
-    pub(crate) async fn put_off(&self, profile: &Profile, claim: &Claim) -> Disposal {
-        self.give_back(profile, claim, Duration::ZERO, true, "waits to run alone").await
     }
 
     fn ended(
@@ -271,7 +288,7 @@ impl Processor {
         Disposal::Delete
     }
 
-    /// Somebody else has the event or has ended it, or we did and heard no answer. On the FIFO queue this copy stays, so that the
+    /// Somebody else has the event or has ended it. On the FIFO queue this copy stays, so that the
     /// group waits for the one who has it.
     fn lost(
         &self,

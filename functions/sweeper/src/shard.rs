@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use shared::fault::Fault;
 use shared::inbox::{DueRow, Inbox};
-use shared::limits::{SWEEP_PAGES_MAX, SWEEP_SENDS_MAX};
+use shared::limits::{QUEUE_DEPTH_MAX, SWEEP_PAGES_MAX};
 use shared::source::Profile;
 use shared::time::Timestamp;
 
@@ -41,7 +41,7 @@ pub async fn read<'s>(
         for row in page.rows {
             shard.count += 1;
             shard.oldest = shard.oldest.into_iter().chain([row.received_at]).min();
-            if row.due_at <= now && shard.due.len() < SWEEP_SENDS_MAX {
+            if row.due_at <= now && shard.due.len() < QUEUE_DEPTH_MAX {
                 shard.due.push_back(row);
             }
         }

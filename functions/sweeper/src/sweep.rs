@@ -8,9 +8,7 @@ use shared::fault::Fault;
 use shared::inbox::decide::needs_renewal;
 use shared::inbox::{DueRow, ErrorKind, Inbox, Pushed, Row};
 use shared::key::SourceName;
-use shared::limits::{
-    BODY_RENEW_BEFORE, BODY_RETENTION, QUEUE_DEPTH_MAX, SWEEP_SENDS_MAX, SWEEP_SENDS_MIN,
-};
+use shared::limits::{BODY_RENEW_BEFORE, BODY_RETENTION, QUEUE_DEPTH_MAX, SWEEP_SENDS_MIN};
 use shared::metrics::{Metric, Under};
 use shared::queue::{Pointer, SENDS_PER_BATCH, SendFault};
 use shared::source::{Ordering, Profile};
@@ -86,7 +84,7 @@ impl Sweeper {
     /// A sweeper that multiplies a backlog never lets it drain: it sends only into short queues.
     async fn budget(&self) -> Budget {
         let room = async |ordering| match self.queues.depth(ordering).await {
-            Ok(depth) => QUEUE_DEPTH_MAX.saturating_sub(depth).min(SWEEP_SENDS_MAX),
+            Ok(depth) => QUEUE_DEPTH_MAX.saturating_sub(depth),
             Err(fault) => {
                 tracing::warn!(%fault, "depth of the queue is not known; sending little");
                 0
@@ -121,7 +119,9 @@ impl<'s> Run<'s> {
         if shards.len() == names.len() {
             self.gauge(profile, &shards);
         }
-        let control = inbox.control(&profile.name).await.unwrap_or_default();
+        let control = inbox.control(&profile.name).await;
+        // Without an answer the source may be paused: the next sweep looks again.
+        let Some(control) = self.noted(control) else { return vec![] };
         if control.may_send(self.now) {
             return shards;
         }
@@ -268,7 +268,9 @@ impl<'s> Run<'s> {
                     let under = Under::Source(&profile.name);
                     self.sweeper.metrics.count(Metric::Unsendable, under, now);
                     let parked = inbox.park_unsendable(&pointer.key, now).await;
-                    self.noted(parked);
+                    if self.noted(parked) == Some(true) {
+                        self.sweeper.metrics.count(Metric::Failed, under, now);
+                    }
                 }
             }
         }

@@ -29,9 +29,10 @@ Examples:
   inbox --local stats --json | jq '.sources[] | select(.failed > 0)'
 
 By source: total are the new deliveries with a final answer (neither duplicates nor 503), delivered
-the events that ended well, discarded those refused with a 4xx or unusable, failed the failures; an
-event that fails again after a redrive counts again. success_rate is delivered of total. By type:
-runs of the handler, errors among them, failed events, and the 95th percentile of a run.
+the events that ended well, discarded those whose signature was refused, failed the events that
+became failed, unusable ones too; an event that fails again after a redrive counts again.
+success_rate is delivered of total. By type: runs of the handler, errors among them, events that
+failed in a run, and the 95th percentile of a run.
 
 Of a stack the numbers are CloudWatch's, some minutes behind. Locally they are those that
 `cargo run -p local -- --data DIR` keeps in DIR/metrics.jsonl.";

@@ -9,7 +9,7 @@ use super::due::DueRow;
 use super::item::{at, n, number, s};
 use super::new_row::{failed_shard, room, set_body};
 use super::row::{Body, ErrorKind, Row, Status};
-use super::{Inbox, Pushed, Redriven, write};
+use super::{Inbox, Pushed, Redriven, Written, write};
 use crate::delivery::Delivery;
 use crate::fault::Fault;
 use crate::key::{EventKey, SourceName, Token};
@@ -158,11 +158,12 @@ impl Inbox {
         Accepted { what: What::Duplicate(decided), send, body_differs }
     }
 
-    /// A stored event whose pointer the queue calls invalid: `failed`, for an operator.
+    /// A stored event whose pointer the queue calls invalid: `failed`, for an operator. `false`: it
+    /// was no longer pending.
     ///
     /// # Errors
     /// DynamoDB did not do it; the row stays due.
-    pub async fn park_unsendable(&self, key: &EventKey, now: Timestamp) -> Result<(), Fault> {
+    pub async fn park_unsendable(&self, key: &EventKey, now: Timestamp) -> Result<bool, Fault> {
         let call = self
             .update(key)
             .update_expression(
@@ -175,6 +176,6 @@ impl Inbox {
             .expression_attribute_values(":kind", s(ErrorKind::Unsendable))
             .expression_attribute_values(":shard", s(failed_shard(&key.source)))
             .expression_attribute_values(":now", at(now));
-        write(call).await.map(drop)
+        write(call).await.map(|written| matches!(written, Written::Done(_)))
     }
 }

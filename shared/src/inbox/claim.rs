@@ -12,8 +12,8 @@ use crate::limits::LEASE;
 use crate::time::Timestamp;
 
 /// The right to run an event once: a row, and the fence under which every write that follows is
-/// made. It ends in [`Inbox::commit`], [`Inbox::release`] or [`Inbox::fail`]; dropped, the lease
-/// runs out and somebody else claims.
+/// made. It ends in [`Inbox::commit`], [`Inbox::release`], [`Inbox::put_off`] or [`Inbox::fail`];
+/// dropped, the lease runs out and somebody else claims.
 #[derive(Debug)]
 #[must_use = "a claim that is dropped holds its row until the lease runs out"]
 pub struct Claim {
@@ -21,6 +21,7 @@ pub struct Claim {
     owner: Token,
     attempt: u32,
     reclaimed: bool,
+    worn: bool,
 }
 
 /// What asking for a row gave.
@@ -62,6 +63,16 @@ impl Claim {
         self.reclaimed
     }
 
+    /// The message that led here was received so often that it must not come back: if the event is
+    /// given back, the sweeper sends another.
+    pub fn wear_out(&mut self) {
+        self.worn = true;
+    }
+
+    pub(super) fn is_worn(&self) -> bool {
+        self.worn
+    }
+
     /// When the event was first claimed: now, unless it was before.
     pub fn first_claimed_at(&self) -> Option<Timestamp> {
         self.row.first_claimed_at
@@ -97,7 +108,7 @@ impl Inbox {
                 Ok(row) => {
                     let attempt = row.attempts.saturating_add(1);
                     let reclaimed = row.status == Status::Processing;
-                    Claiming::Won(Box::new(Claim { row, owner, attempt, reclaimed }))
+                    Claiming::Won(Box::new(Claim { row, owner, attempt, reclaimed, worn: false }))
                 }
                 Err(error) => unreadable(key, &error),
             }),
@@ -118,7 +129,7 @@ fn refused(row: Row, owner: Token) -> Claiming {
         Unclaimed::Busy(until) => Claiming::Busy(until),
         Unclaimed::Ours => {
             let (attempt, reclaimed) = (row.attempts, row.attempts > 1);
-            Claiming::Won(Box::new(Claim { row, owner, attempt, reclaimed }))
+            Claiming::Won(Box::new(Claim { row, owner, attempt, reclaimed, worn: false }))
         }
     }
 }

@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::types::{
 
 use super::claim::Claim;
 use super::decide::{Waiting, next_visit, waiting};
-use super::item::{Item, at, n, s, text, time};
+use super::item::{Item, at, n, number, s, text, time};
 use super::new_row::failed_shard;
 use super::row::{ErrorKind, Outcome, Status};
 use super::{Inbox, Written, write};
@@ -30,6 +30,8 @@ const FINISH: &str = "SET #status = :status, #outcome = :outcome, finished_at = 
 pub enum Fenced {
     /// It did.
     Done,
+    /// It did not: this claim had ended the event already, and heard no answer.
+    Ended(Status, Outcome),
     /// The lease was no longer ours; the row's status now, if there is a row.
     Lost(Option<Status>),
 }
@@ -101,7 +103,7 @@ impl Inbox {
         why: &str,
         now: Timestamp,
     ) -> Result<(Fenced, Waiting), Fault> {
-        let (waiting, due_at) = waiting(wait, now);
+        let (waiting, due_at) = waiting(wait, claim.is_worn(), now);
         let call = self
             .update(claim.key())
             .update_expression(
@@ -114,6 +116,34 @@ impl Inbox {
             .expression_attribute_values(":why", s(clipped(why)))
             .expression_attribute_values(":refund", n(i32::from(refund)));
         let own = |row: &Item| time(row, "lease_until") == Some(now.plus(wait));
+        let own = |row: &Item| own(row) && time(row, "due_at") == Some(due_at);
+        fenced(claim, call, own).await.map(|fenced| (fenced, waiting))
+    }
+
+    /// Gives back at once, with its attempt, an event that has to run alone. Its row stays
+    /// `processing` under a lease that is over: whoever claims it next sees, as we did, that its last
+    /// run never came back.
+    ///
+    /// # Errors
+    /// DynamoDB did not say; the lease runs out if it did not happen.
+    pub async fn put_off(
+        &self,
+        claim: &Claim,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<(Fenced, Waiting), Fault> {
+        let (waiting, due_at) = waiting(Duration::ZERO, claim.is_worn(), now);
+        let call = self
+            .update(claim.key())
+            .update_expression(
+                "SET lease_until = :now, due_at = :due, last_error = :why, \
+                 attempts = attempts - :one REMOVE lease_owner",
+            )
+            .expression_attribute_values(":now", at(now))
+            .expression_attribute_values(":due", at(due_at))
+            .expression_attribute_values(":why", s(clipped(why)))
+            .expression_attribute_values(":one", n(1));
+        let own = |row: &Item| time(row, "lease_until") == Some(now);
         let own = |row: &Item| own(row) && time(row, "due_at") == Some(due_at);
         fenced(claim, call, own).await.map(|fenced| (fenced, waiting))
     }
@@ -193,8 +223,19 @@ async fn fenced(
     match write(call).await? {
         Written::Done(_) => Ok(Fenced::Done),
         Written::Refused(Some(row)) if own(&row) => Ok(Fenced::Done),
-        Written::Refused(row) => Ok(Fenced::Lost(row.as_ref().and_then(status))),
+        Written::Refused(row) => Ok(match row.as_ref().and_then(|row| ended(claim, row)) {
+            Some((status, outcome)) => Fenced::Ended(status, outcome),
+            None => Fenced::Lost(row.as_ref().and_then(status)),
+        }),
     }
+}
+
+/// How this claim has ended the event, if it has. (Another claim has the same attempt's number only if
+/// ours gave it back and did not hear that; the end is the event's all the same.)
+fn ended(claim: &Claim, row: &Item) -> Option<(Status, Outcome)> {
+    let own = number(row, "attempts") == Some(claim.attempt());
+    let outcome = text(row, "outcome").and_then(Outcome::parse);
+    status(row).zip(outcome).filter(|_| own)
 }
 
 fn status(row: &Item) -> Option<Status> {
@@ -211,7 +252,10 @@ fn why_cancelled(
     let code = |reason: &CancellationReason| reason.code().unwrap_or("None").to_owned();
     let refused = |reason: &&CancellationReason| code(reason) == "ConditionalCheckFailed";
     if let Some(fence) = reasons.first().filter(refused) {
-        return Commit::Lost(fence.item().and_then(status));
+        return match fence.item().and_then(|row| ended(&claim, row)) {
+            Some((Status::Done, Outcome::Applied)) => Commit::Done(claim),
+            _ => Commit::Lost(fence.item().and_then(status)),
+        };
     }
     let other = reasons
         .iter()

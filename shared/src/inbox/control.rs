@@ -128,11 +128,15 @@ impl Inbox {
     }
 }
 
+/// What a source's control item was when it was last asked for, and when that was: a fault only
+/// where nothing is known.
+type Known = (Timestamp, Result<Control, Fault>);
+
 /// Control items remembered for ten seconds, and the uses of secrets noted once a minute.
 #[derive(Debug)]
 pub struct Controls {
     inbox: Inbox,
-    known: Mutex<HashMap<SourceName, (Timestamp, Control)>>,
+    known: Mutex<HashMap<SourceName, Known>>,
     noted: Mutex<HashMap<(SourceName, Fingerprint), Timestamp>>,
 }
 
@@ -143,8 +147,12 @@ impl Controls {
     }
 
     /// The source's control item: a copy up to ten seconds old, or the last one known while it
-    /// cannot be read. A source that was never read is not paused.
-    pub async fn of(&self, source: &SourceName, now: Timestamp) -> Control {
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// It was never read, and cannot be now: nobody knows whether the source is paused. It is not
+    /// asked for again within ten seconds.
+    pub async fn of(&self, source: &SourceName, now: Timestamp) -> Result<Control, Fault> {
         let mut known = self.known.lock().await;
         let last = known.get(source).cloned();
         if let Some((at, control)) = &last
@@ -152,12 +160,12 @@ impl Controls {
         {
             return control.clone();
         }
-        let control = match self.inbox.control(source).await {
-            Ok(control) => control,
-            Err(fault) => {
+        let control = match (self.inbox.control(source).await, last) {
+            (Err(fault), Some((_, Ok(control)))) => {
                 tracing::warn!(%source, %fault, "control item not read; the last one known stands");
-                last.map(|(_, control)| control).unwrap_or_default()
+                Ok(control)
             }
+            (read, _) => read,
         };
         known.insert(source.clone(), (now, control.clone()));
         control

@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::row::{Body, ErrorKind, Row, Status};
 use crate::key::Token;
 use crate::limits::{
-    ATTEMPTS_MAX, ATTEMPTS_MAX_ORDERED, BACKOFF_BASE, BACKOFF_MAX, BACKOFF_MAX_ORDERED,
-    BODY_RENEW_BEFORE, BODY_RETENTION, DUE_FIRST, DUE_MAX, MESSAGE_WAIT_MAX, RELEASES_MAX_AGE,
-    RERUN_AFTER, RESEND_AFTER,
+    ATTEMPTS_MAX, ATTEMPTS_MAX_ORDERED, BACKOFF_BASE, BACKOFF_BASE_ORDERED, BACKOFF_MAX,
+    BACKOFF_MAX_ORDERED, BODY_RENEW_BEFORE, BODY_RETENTION, DUE_FIRST, DUE_MAX, MESSAGE_WAIT_MAX,
+    RELEASES_MAX_AGE, RERUN_AFTER, RESEND_AFTER,
 };
 use crate::source::Ordering;
 use crate::time::Timestamp;
@@ -84,15 +84,17 @@ pub fn is_out_of_patience(first_claimed_at: Option<Timestamp>, now: Timestamp) -
     first_claimed_at.is_some_and(|at| now.since(at) > RELEASES_MAX_AGE)
 }
 
-/// The back-off after attempt number `attempt` (from 1): full jitter over a doubling bound, which
-/// spreads those that failed together. `random` is from 0 up to 1.
+/// The back-off after attempt number `attempt` (from 1), within a doubling bound. Of an unordered
+/// source any part of it (full jitter), which spreads those that failed together. Of an ordered one
+/// at least half: one event of a group fails at a time, and its few attempts must not be used up at
+/// once. `random` is from 0 up to 1.
 pub fn backoff(ordering: Ordering, attempt: u32, random: f64) -> Duration {
-    let most = match ordering {
-        Ordering::None => BACKOFF_MAX,
-        Ordering::PerType => BACKOFF_MAX_ORDERED,
+    let (base, most, least) = match ordering {
+        Ordering::None => (BACKOFF_BASE, BACKOFF_MAX, 0.0),
+        Ordering::PerType => (BACKOFF_BASE_ORDERED, BACKOFF_MAX_ORDERED, 0.5),
     };
-    let doubled = BACKOFF_BASE.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1)));
-    doubled.min(most).mul_f64(random.clamp(0.0, 1.0))
+    let bound = base.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1))).min(most);
+    bound.mul_f64(least + (1.0 - least) * random.clamp(0.0, 1.0))
 }
 
 /// What happens to the message of a released row.
@@ -104,10 +106,11 @@ pub enum Waiting {
     Sweeper,
 }
 
-/// Who brings a released row back, and when the sweeper looks at it.
-pub fn waiting(wait: Duration, now: Timestamp) -> (Waiting, Timestamp) {
+/// Who brings a released row back, and when the sweeper looks at it. A message that is `worn` has
+/// been received so often that it must not come back.
+pub fn waiting(wait: Duration, worn: bool, now: Timestamp) -> (Waiting, Timestamp) {
     let until = now.plus(wait);
-    if wait > MESSAGE_WAIT_MAX {
+    if worn || wait > MESSAGE_WAIT_MAX {
         return (Waiting::Sweeper, until);
     }
     let whole = Duration::from_secs(wait.as_secs() + u64::from(wait.subsec_nanos() > 0) + 1);

@@ -89,7 +89,7 @@ fn a_refused_claim_knows_its_own_lease_again() {
 }
 
 #[test]
-fn back_off_doubles_to_its_bound_with_full_jitter() {
+fn back_off_doubles_to_its_bound_with_jitter() {
     let secs = |ordering, attempt, random| backoff(ordering, attempt, random).as_secs_f64();
     assert_eq!(secs(Ordering::None, 1, 1.0), 2.0);
     assert_eq!(secs(Ordering::None, 3, 1.0), 8.0);
@@ -98,16 +98,21 @@ fn back_off_doubles_to_its_bound_with_full_jitter() {
     assert_eq!(secs(Ordering::None, 12, 1.0), 900.0);
     assert_eq!(secs(Ordering::None, u32::MAX, 1.0), 900.0);
     assert_eq!(secs(Ordering::PerType, 12, 1.0), 30.0);
+    let waits = |random| (1..ATTEMPTS_MAX_ORDERED).map(move |n| secs(Ordering::PerType, n, random));
+    assert_eq!(waits(1.0).collect::<Vec<_>>(), [8.0, 16.0, 30.0, 30.0]);
+    assert_eq!(waits(0.0).collect::<Vec<_>>(), [4.0, 8.0, 15.0, 15.0]);
+    assert_eq!(waits(0.5).sum::<f64>(), 63.0, "about a minute");
 }
 
 #[test]
-fn a_long_wait_is_the_sweepers_and_a_short_one_the_messages() {
+fn a_long_wait_is_the_sweepers_and_a_short_one_the_messages_unless_that_is_worn() {
     let wait = Duration::from_millis(1500);
     let expected = (Waiting::Message(Duration::from_secs(3)), NOW.plus(wait).plus(DUE_FIRST));
-    assert_eq!(waiting(wait, NOW), expected);
-    assert_eq!(waiting(Duration::ZERO, NOW).0, Waiting::Message(Duration::from_secs(1)));
+    assert_eq!(waiting(wait, false, NOW), expected);
+    assert_eq!(waiting(wait, true, NOW), (Waiting::Sweeper, NOW.plus(wait)));
+    assert_eq!(waiting(Duration::ZERO, false, NOW).0, Waiting::Message(Duration::from_secs(1)));
     let long = MESSAGE_WAIT_MAX + Duration::from_secs(1);
-    assert_eq!(waiting(long, NOW), (Waiting::Sweeper, NOW.plus(long)));
+    assert_eq!(waiting(long, false, NOW), (Waiting::Sweeper, NOW.plus(long)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use local::stack::Parts;
 use processor::handler::{Context, Event, HandlerError, Registry};
 use serde_json::{Value, json};
 use shared::effects::{Change, Effects};
-use shared::limits::RECEIVES_MAX;
+use shared::limits::{RECEIVES_MAX, RECEIVES_MAX_FIFO};
 
 use super::desk::{Desk, Fate, pointer, secs};
 use super::producers::{Apiera, Kallglot, Kudos, Post, Producer};
@@ -164,7 +164,8 @@ async fn each_queue_has_a_dead_letter_queue_of_its_own_kind() {
         let target = policy["deadLetterTargetArn"].as_str().unwrap();
         assert_eq!(target.ends_with(".fifo"), fifo, "{target}");
         let receives = policy["maxReceiveCount"].to_string();
-        assert_eq!(receives.trim_matches('"'), RECEIVES_MAX.to_string());
+        let expected = if fifo { RECEIVES_MAX_FIFO } else { RECEIVES_MAX };
+        assert_eq!(receives.trim_matches('"'), expected.to_string());
     }
 }
 

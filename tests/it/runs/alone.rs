@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use processor::handler::{Context, Event, HandlerError, Registry};
 use serde_json::Value;
 use shared::effects::Effects;
-use shared::limits::{ATTEMPTS_MAX, ATTEMPTS_MAX_ORDERED, LEASE};
+use shared::limits::{ATTEMPTS_MAX, ATTEMPTS_MAX_ORDERED, DUE_FIRST, LEASE};
+use shared::source::Ordering;
 use tokio::sync::Barrier;
 
 use super::bench::{Bench, Fate, secs};
 use super::script::Script;
 use crate::support::world::{number, string};
-use crate::support::{Dial, Faulty};
+use crate::support::{Dial, Fault, Faulty};
 
 /// Begins and ends of runs, in their order.
 #[derive(Clone, Default)]
@@ -137,7 +138,7 @@ async fn a_reclaimed_event_for_which_no_time_is_left_is_given_back_with_its_atte
     assert_eq!(*diary.0.lock().unwrap(), ["begin a", "end a"]);
     for key in dead {
         let row = bench.row(key).await;
-        assert_eq!((string(&row, "status"), number(&row, "attempts")), ("pending", 1), "{key}");
+        assert_eq!((string(&row, "status"), number(&row, "attempts")), ("processing", 1), "{key}");
         assert!(!row.contains_key("lease_owner"), "{key}");
         assert!(number(&row, "lease_until") <= bench.dial.now().millis(), "{key}");
     }
@@ -145,6 +146,50 @@ async fn a_reclaimed_event_for_which_no_time_is_left_is_given_back_with_its_atte
     assert_eq!(bench.run("kallglot#dead").await, Fate::Deleted);
     let row = bench.row("kallglot#dead").await;
     assert_eq!((string(&row, "status"), number(&row, "attempts")), ("done", 2));
+}
+
+/// An invocation that has no time left once it has claimed this event.
+async fn put_off(bench: &Bench, key: &str) {
+    let dial = bench.dial.clone();
+    bench.faulty.plan(move |operation, seen| {
+        if (operation, seen) == ("UpdateItem", 0) {
+            dial.forward(secs(40));
+        }
+        Fault::None
+    });
+    assert_eq!(bench.run(key).await, Fate::ComesBack);
+    bench.faulty.heal();
+}
+
+#[tokio::test]
+async fn a_reclaimed_event_that_was_put_off_still_runs_alone() {
+    let diary = Diary::default();
+    let dead = "kallglot#dead";
+    let bench = after_deaths(&diary, 1, None, &[dead]).await;
+    bench.store(&["kallglot#a"]).await;
+    for _ in 0..3 {
+        put_off(&bench, dead).await;
+        assert_eq!(number(&bench.row(dead).await, "attempts"), 1, "each time it is refunded");
+    }
+    let records = [bench.message(dead), bench.message("kallglot#a")];
+    assert_eq!(bench.process(&records).await, [""; 0]);
+    let expected = ["begin a", "end a", "begin dead", "end dead"];
+    assert_eq!(*diary.0.lock().unwrap(), expected);
+}
+
+#[tokio::test]
+async fn the_sweeper_sends_what_was_put_off_like_anything_that_is_due() {
+    let diary = Diary::default();
+    let dead = "kallglot#dead";
+    let bench = after_deaths(&diary, 1, None, &[dead]).await;
+    put_off(&bench, dead).await;
+    bench.queued(Ordering::None).await;
+    assert_eq!(bench.sweep().await.unwrap().sent, 0, "its message comes back first");
+    bench.dial.forward(DUE_FIRST + secs(1));
+    assert_eq!(bench.sweep().await.unwrap().sent, 1);
+    assert_eq!(bench.queued(Ordering::None).await.len(), 1);
+    assert_eq!(bench.run(dead).await, Fate::Deleted);
+    assert_eq!(string(&bench.row(dead).await, "status"), "done");
 }
 
 #[tokio::test]

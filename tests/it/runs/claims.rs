@@ -171,6 +171,47 @@ async fn while_the_control_item_cannot_be_read_the_last_known_pause_stands() {
 }
 
 #[tokio::test]
+async fn what_was_never_read_of_a_pause_is_not_taken_for_a_go_on() {
+    for key in ["kallglot#1", "kudos#1"] {
+        let script = Script::default();
+        let bench = Bench::scripted(&script).await;
+        bench.pause(key.split('#').next().unwrap(), true).await;
+        bench.store(&[key]).await;
+        let row = bench.row(key).await;
+        bench.faulty.plan(|operation, _| match operation {
+            "GetItem" => Fault::Refused("AccessDeniedException"),
+            _ => Fault::None,
+        });
+        assert_eq!(bench.process(&[bench.message(key), bench.message(key)]).await, [key, key]);
+        assert_eq!(bench.faulty.calls("ChangeMessageVisibility"), 2, "soon: {key}");
+        assert_eq!(bench.faulty.calls("GetItem"), 1, "one answer for the whole batch");
+        bench.dial.forward(secs(10));
+        assert_eq!(bench.run(key).await, Fate::ComesBack);
+        assert_eq!(bench.row(key).await, row, "unclaimed");
+        bench.faulty.heal();
+        bench.dial.forward(secs(10));
+        assert_eq!(bench.run(key).await, Fate::Deleted, "it is paused");
+        assert_eq!((bench.row(key).await, script.ran().len()), (row, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_source_that_was_never_paused_goes_on_when_its_control_item_can_be_read_again() {
+    let script = Script::default();
+    let bench = Bench::scripted(&script).await;
+    bench.store(&["kallglot#1"]).await;
+    bench.faulty.plan(|operation, _| match operation {
+        "GetItem" => Fault::Refused("AccessDeniedException"),
+        _ => Fault::None,
+    });
+    assert_eq!(bench.run("kallglot#1").await, Fate::ComesBack);
+    bench.faulty.heal();
+    bench.dial.forward(secs(10));
+    assert_eq!(bench.run("kallglot#1").await, Fate::Deleted);
+    assert_eq!(bench.applied("kallglot#1").await, 1);
+}
+
+#[tokio::test]
 async fn a_pause_that_arrives_after_the_resume_does_not_stop_the_source_again() {
     let script = Script::default();
     let bench = Bench::scripted(&script).await;

@@ -35,7 +35,7 @@ pub(crate) fn at_rest(state: &mut State, now_ms: i64) {
         .or_else(|| order(mirror))
         .or_else(|| {
             let dead = state.standard.dead.first().or(state.fifo.dead.first())?;
-            Some(format!("a message was received a hundred times: {dead}"))
+            Some(format!("a message was received too often: {dead}"))
         })
         .or_else(|| (!is_at_rest(state)).then(|| "the queues never empty".to_owned()));
     if let Some(wrong) = wrong {

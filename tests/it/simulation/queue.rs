@@ -4,14 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use shared::limits::{RECEIVES_MAX, RECEIVES_MAX_FIFO};
+
 /// Messages are kept this long (the template's `MessageRetentionPeriod`).
 const RETENTION_MS: i64 = 345_600_000;
 /// Visibility timeout of both queues.
 const VISIBILITY_MS: i64 = 360_000;
 /// For how long a deduplication id is remembered.
 const DEDUPLICATION_MS: i64 = 300_000;
-/// What is received this often goes to the dead-letter queue.
-const RECEIVES_MAX: u32 = 100;
 
 /// One message.
 #[derive(Clone, Debug)]
@@ -118,8 +118,9 @@ impl Queue {
     }
 
     fn bury(&mut self) {
+        let most = if self.fifo { RECEIVES_MAX_FIFO } else { RECEIVES_MAX };
         let (dead, live) =
-            std::mem::take(&mut self.messages).into_iter().partition(|m| m.receives > RECEIVES_MAX);
+            std::mem::take(&mut self.messages).into_iter().partition(|m| m.receives > most);
         self.messages = live;
         let dead: Vec<Message> = dead;
         self.dead.extend(dead.into_iter().map(|message| message.body));

@@ -25,6 +25,12 @@ pub struct Thin {
     product_uuid: String,
 }
 
+/// An API that lags behind its own events may not know a new product yet: until this attempt it is
+/// asked again, and from then on the product counts as deleted.
+const GONE_FROM_ATTEMPT: u32 = 3;
+/// How long it is given before it is asked again.
+const LAG: Duration = Duration::from_secs(10);
+
 /// What of a product we keep.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,7 +45,8 @@ struct Product {
 /// `updatedAt` wins; a product that is gone leaves a mark with the time at which we saw it.
 ///
 /// # Errors
-/// Retryable while Apiera does not answer or limits our rate; permanent for a uuid that is none.
+/// Retryable while Apiera does not answer, limits our rate or does not know the product yet;
+/// permanent for a uuid that is none.
 pub async fn product(
     api: Arc<Api>,
     event: Event<Thin>,
@@ -50,7 +57,12 @@ pub async fn product(
         return Err(HandlerError::permanent("productUuid is no uuid"));
     }
     let item = Change::of(&format!("apiera#{uuid}"), "product");
+    let told = event.event_type.as_str() == "product.deleted";
     let Some(product) = api.product(&ctx, &uuid).await? else {
+        if !told && ctx.attempt < GONE_FROM_ATTEMPT {
+            let why = "Apiera does not know the product".into();
+            return Err(HandlerError::Retry { why, after: Some(LAG) });
+        }
         let gone = item.set("deleted", true).remove("sku").remove("name").remove("status");
         return Ok(ctx.effects().update(gone.unless_stale(Some(ctx.now), 0, ctx.now)?));
     };

@@ -49,20 +49,25 @@ pub struct Upgrade {
     plan: String,
 }
 
-/// The tenant's plan. Kudos keeps the order within one type, so the last one is right.
+/// The tenant's plan. Kudos keeps the order within one type, but an upgrade that we send late, or
+/// that an operator runs again, comes out of it: the one that was received last stands. One that is
+/// replayed when the inbox has forgotten it is received anew, and finds its own line.
 ///
 /// # Errors
-/// None of its own.
+/// Permanent: it was received in the future, so our clocks are minutes apart.
 pub async fn subscription_upgraded(
     event: Event<Upgrade>,
     ctx: Context,
 ) -> Result<Effects, HandlerError> {
     let Upgrade { tenant, plan } = event.data;
-    let change = Change::of(&format!("kudos#{tenant}"), "subscription")
-        .set("plan", plan)
+    let account = format!("kudos#{tenant}");
+    let line = format!("upgrade#{}", event.key.id);
+    let attributes = [("plan", plan.as_str().into()), ("received_at", event.received_at.into())];
+    let change = Change::of(&account, "subscription")
+        .set("plan", plan.as_str())
         .set("event_id", event.key.id.as_str())
-        .set("received_at", event.received_at);
-    Ok(ctx.effects().update(change))
+        .unless_stale(Some(event.received_at), 0, ctx.now)?;
+    Ok(ctx.effects().put_if_absent(&account, &line, attributes).update(change))
 }
 
 /// `subscription.replay_started`: an operator sends past events again, with their old ids.

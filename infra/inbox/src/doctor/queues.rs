@@ -6,7 +6,7 @@ use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde::Deserialize;
 use shared::fault::Fault;
-use shared::limits::{LEASE, RECEIVES_MAX, VISIBILITY};
+use shared::limits::{LEASE, RECEIVES_MAX, RECEIVES_MAX_FIFO, VISIBILITY};
 
 use super::finding::{Finding, Findings, Severity};
 use crate::exit::Failure;
@@ -92,7 +92,7 @@ pub(super) fn queue(
     attributes: &Attributes,
     dlq: Option<&Attributes>,
 ) -> Vec<Option<Finding>> {
-    let queue = Queue { url, name: url.rsplit('/').next().unwrap_or(url), attributes };
+    let queue = Queue { url, name: url.rsplit('/').next().unwrap_or(url), fifo, attributes };
     let mut found = vec![queue.visibility(), queue.retention(), queue.delay()];
     found.extend(queue.dead_letters(dlq));
     found.extend(queue.order(fifo));
@@ -102,6 +102,7 @@ pub(super) fn queue(
 struct Queue<'q> {
     url: &'q str,
     name: &'q str,
+    fifo: bool,
     attributes: &'q Attributes,
 }
 
@@ -177,11 +178,12 @@ impl Queue<'_> {
     fn receives(&self, policy: &Redrive) -> Option<Finding> {
         let number = policy.receives_max.as_u64();
         let number = number.or_else(|| policy.receives_max.as_str()?.parse().ok())?;
-        (number < u64::from(RECEIVES_MAX)).then(|| {
+        let expected = if self.fifo { RECEIVES_MAX_FIFO } else { RECEIVES_MAX };
+        (number < u64::from(expected)).then(|| {
             Severity::Warning.finding(
                 "receives",
                 format!(
-                    "{} gives a message up after {number} receives, expected {RECEIVES_MAX}",
+                    "{} gives a message up after {number} receives, expected {expected}",
                     self.name
                 ),
                 "throttles and paused runs count as receives: good events land in the dead-letter \

@@ -125,7 +125,7 @@ impl<'a> Redrive<'a> {
             return Ok(());
         };
         // A function that remembers a pause throws the message away.
-        if !self.controls.of(source, now).await.may_send(now) {
+        if !self.controls.of(source, now).await.is_ok_and(|control| control.may_send(now)) {
             for pointer in pointers {
                 report.note(&pointer.key, Fate::Waits);
             }

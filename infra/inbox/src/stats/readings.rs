@@ -45,7 +45,7 @@ pub(super) struct ByType {
 
 impl Readings {
     /// What of a source is summed.
-    pub(super) const OF_SOURCE: [Metric; 13] = [
+    pub(super) const OF_SOURCE: [Metric; 10] = [
         Metric::Received,
         Metric::Duplicate,
         Metric::Resent,
@@ -55,10 +55,7 @@ impl Readings {
         Metric::AlreadyApplied,
         Metric::Ignored,
         Metric::SignatureRefused,
-        Metric::Unusable,
         Metric::Failed,
-        Metric::BeyondMemory,
-        Metric::Unsendable,
     ];
     /// What of a type is summed.
     pub(super) const OF_TYPE: [Metric; 2] = [Metric::HandlerError, Metric::Failed];
@@ -124,8 +121,8 @@ impl Readings {
             source: source.to_owned(),
             total: count(total),
             delivered: count(delivered),
-            discarded: count(sum(&[M::SignatureRefused, M::Unusable])),
-            failed: count(sum(&[M::Failed, M::BeyondMemory, M::Unsendable])),
+            discarded: count(sum(&[M::SignatureRefused])),
+            failed: count(sum(&[M::Failed])),
             success_rate,
             last_5xx: self.last_5xx.get(source).copied(),
             answer_p95: self.answer_p95.get(source).copied(),
@@ -218,15 +215,14 @@ mod tests {
             (Metric::Stale, 5.0),
             (Metric::Ignored, 5.0),
             (Metric::SignatureRefused, 3.0),
-            (Metric::Unusable, 2.0),
-            (Metric::Failed, 5.0),
+            (Metric::Failed, 7.0),
         ] {
             readings.add("kudos", metric, value);
         }
         readings.saw_5xx("kudos", Timestamp::from_secs(9));
         readings.saw_5xx("kudos", Timestamp::from_secs(7));
         let row = readings.rows().remove(0);
-        assert_eq!((row.total, row.delivered, row.discarded, row.failed), (100, 90, 5, 5));
+        assert_eq!((row.total, row.delivered, row.discarded, row.failed), (100, 90, 3, 7));
         assert_eq!((row.success_rate, row.last_5xx), (Some(0.9), Some(Timestamp::from_secs(9))));
     }
 
