@@ -4,6 +4,7 @@
 //! its life; a body that makes it grow past one write unit is paid four times.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::io::Read as _;
 
 use aws_sdk_dynamodb::error::SdkError;
@@ -61,11 +62,19 @@ pub(super) fn pack(body: &[u8], room: usize) -> Packed<'_> {
     }
 }
 
+thread_local! {
+    /// Kept, since its tables are a third of a megabyte: made anew for each body, the allocator gives
+    /// them back to the system and gets them again, page by page (docs/performance.md).
+    static COMPRESSOR: RefCell<Compress> = RefCell::new(Compress::new(Compression::default(), false));
+}
+
 /// Nothing for a body that does not become smaller.
 fn deflate(body: &[u8]) -> Option<Vec<u8>> {
     let mut deflated = Vec::with_capacity(body.len());
-    let mut compressor = Compress::new(Compression::default(), false);
-    let ended = compressor.compress_vec(body, &mut deflated, FlushCompress::Finish);
+    let ended = COMPRESSOR.with_borrow_mut(|compressor| {
+        compressor.reset();
+        compressor.compress_vec(body, &mut deflated, FlushCompress::Finish)
+    });
     matches!(ended, Ok(Status::StreamEnd)).then_some(deflated)
 }
 
