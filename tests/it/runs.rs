@@ -211,6 +211,31 @@ async fn what_is_left_to_the_sweeper_is_sent_when_its_wait_is_over() {
 }
 
 #[tokio::test]
+async fn an_outage_makes_no_dead_letter_of_a_message_that_was_received_often() {
+    for refused in ["GetItem", "UpdateItem"] {
+        for (key, worn_goes) in [("kallglot#1", true), ("kudos#1", false)] {
+            let script = Script::default();
+            let bench = Bench::scripted(&script).await;
+            bench.store(&[key]).await;
+            let row = bench.row(key).await;
+            bench.faulty.plan(move |operation, _| match operation == refused {
+                true => Fault::Refused("AccessDeniedException"),
+                false => Fault::None,
+            });
+            let mut worn = bench.message(key);
+            worn["attributes"]["ApproximateReceiveCount"] = RECEIVES_KEPT.to_string().into();
+            let back = bench.process(&[worn]).await;
+            assert_eq!(back.is_empty(), worn_goes, "{key}, {refused} refused");
+            assert_eq!(bench.row(key).await, row, "it stays due");
+            bench.faulty.heal();
+            bench.dial.forward(DUE_FIRST);
+            assert_eq!(bench.sweep().await.unwrap().sent, 1, "{key}");
+            assert_eq!((bench.run(key).await, bench.applied(key).await), (Fate::Deleted, 1));
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_rate_limit_waits_at_least_as_long_as_the_other_side_says() {
     let script = Script::of([rate_limited(Some(secs(40))), rate_limited(Some(secs(3600)))]);
     let bench = Bench::scripted(&script).await;

@@ -138,11 +138,11 @@ impl Processor {
             Ok(_) => {}
             Err(fault) => {
                 tracing::warn!(%key, %fault, "not known whether the source is paused");
-                return Started::Over(Disposal::Return(Some(CONTROL_FRESH)));
+                return Started::Over(record.come_back(CONTROL_FRESH));
             }
         }
         if !self.fits(deadline) {
-            return Started::Over(Disposal::Return(Some(NEXT_INVOCATION)));
+            return Started::Over(record.come_back(NEXT_INVOCATION));
         }
         let now = self.clock.now();
         match self.inbox.claim(key, now).await {
@@ -168,7 +168,7 @@ impl Processor {
             }
             Err(fault) => {
                 tracing::warn!(%key, %fault, "not claimed");
-                Started::Over(Disposal::Return(Some(CLAIM_RETRY)))
+                Started::Over(record.come_back(CLAIM_RETRY))
             }
         }
     }
@@ -224,6 +224,11 @@ impl Record {
             receives: receives.and_then(|count| count.parse().ok()).unwrap_or(1),
             key: message.body.and_then(|body| Pointer::parse(&body).ok()),
         })
+    }
+
+    /// What becomes of it when nothing could be done. The row stays due, also without a message.
+    fn come_back(&self, after: Duration) -> Disposal {
+        if self.is_worn() { Disposal::Delete } else { Disposal::Return(Some(after)) }
     }
 
     /// It is on its way to the dead-letter queue. On the FIFO queue it holds a place, and stays.

@@ -119,7 +119,8 @@ impl End<'_> {
         let expected = match told.fired.does {
             Does::Nothing => status == "ignored" || failed,
             Does::Unusable => status == "failed" && kind == "unusable",
-            Does::Session { .. } | Does::Fetch { .. } => {
+            // Each of these leaves what came after it alone.
+            Does::Session { .. } | Does::Fetch { .. } | Does::Upgrade => {
                 failed || (status == "done" && matches!(outcome, "applied" | "stale"))
             }
             // `already_applied` would be a second commit that only the handler's key has stopped.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use shared::inbox::ErrorKind;
+use shared::queue::Pointer;
 
 use super::mirror::{Does, Mirror, Told, shown};
 use super::producer::Producer;
@@ -35,7 +36,10 @@ pub(crate) fn at_rest(state: &mut State, now_ms: i64) {
         .or_else(|| order(mirror))
         .or_else(|| {
             let dead = state.standard.dead.first().or(state.fifo.dead.first())?;
-            Some(format!("a message was received too often: {dead}"))
+            Some(match Pointer::parse(dead) {
+                Ok(key) => format!("{key} was received too often"),
+                Err(_) => format!("a message was received too often: {dead}"),
+            })
         })
         .or_else(|| (!is_at_rest(state)).then(|| "the queues never empty".to_owned()));
     if let Some(wrong) = wrong {

@@ -241,6 +241,7 @@ async fn deliver(fleet: &Fleet, fired: &Fired, first_ms: i64) {
             state.tell(now, &line);
             let endpoint = state.endpoints.entry(producer).or_default();
             let given_up = endpoint.note(producer, verdict, now);
+            let stored = state.mirror.rows().any(|(key, _)| *key == fired.key);
             let told = state.mirror.events.get_mut(&fired.key).unwrap();
             told.deliveries += 1;
             told.acked |= verdict == Verdict::Delivered;
@@ -250,6 +251,8 @@ async fn deliver(fleet: &Fleet, fired: &Fired, first_ms: i64) {
                 Verdict::Again(wait) => wait,
                 Verdict::Delivered => return,
                 Verdict::Terminal { .. } if fair => return,
+                // It did not hear us, all the way to its last attempt. The event is here.
+                Verdict::GivenUp if stored && given_up.is_none() => return,
                 Verdict::Terminal { .. } | Verdict::GivenUp => {
                     let how = given_up.unwrap_or("the delivery is lost");
                     let what = format!("{} ends after {status}: {how}", fired.key);
