@@ -193,25 +193,28 @@ impl Ingress {
 /// What a delivery to a known source is counted as.
 fn counted(outcome: &Outcome) -> Vec<(Metric, f64)> {
     let mut values = vec![(Metric::Received, 1.0)];
-    // Nothing else comes behind the signature.
-    if matches!(outcome, Outcome::Accepted(_) | Outcome::Handshake(_) | Outcome::Fault(_)) {
-        values.push((Metric::Authentic, 1.0));
-    }
+    // A fault is counted as zero where there was none, too: the average is the rate of faults.
+    // Refusals would dilute it.
     match outcome {
         Outcome::Accepted(accepted) => {
-            values.push((became(*accepted), 1.0));
+            values.extend([
+                (Metric::Authentic, 1.0),
+                (became(*accepted), 1.0),
+                (Metric::AnsweredFault, 0.0),
+            ]);
             if matches!(accepted.what, What::Parked(_)) {
                 values.push((Metric::Failed, 1.0));
             }
         }
+        Outcome::Handshake(_) => values.push((Metric::Authentic, 1.0)),
+        // What is not stored was verified before.
+        Outcome::Fault(_) => {
+            values.extend([(Metric::Authentic, 1.0), (Metric::AnsweredFault, 1.0)]);
+        }
+        Outcome::NoSecret(_) => {
+            values.extend([(Metric::SecretUnavailable, 1.0), (Metric::AnsweredFault, 1.0)]);
+        }
         Outcome::Refused(_) => values.push((Metric::SignatureRefused, 1.0)),
-        Outcome::NoSecret(_) => values.push((Metric::SecretUnavailable, 1.0)),
-        _ => {}
-    }
-    // Zero counts, too: the average is the rate of faults. Refusals would dilute it.
-    match outcome {
-        Outcome::Fault(_) | Outcome::NoSecret(_) => values.push((Metric::AnsweredFault, 1.0)),
-        Outcome::Accepted(_) => values.push((Metric::AnsweredFault, 0.0)),
         _ => {}
     }
     values

@@ -103,21 +103,7 @@ impl Inbox {
         why: &str,
         now: Timestamp,
     ) -> Result<(Fenced, Waiting), Fault> {
-        let (waiting, due_at) = waiting(wait, claim.is_worn(), now);
-        let call = self
-            .update(claim.key())
-            .update_expression(
-                "SET #status = :pending, lease_until = :until, due_at = :due, last_error = :why, \
-                 attempts = attempts - :refund REMOVE lease_owner",
-            )
-            .expression_attribute_values(":pending", s(Status::Pending))
-            .expression_attribute_values(":until", at(now.plus(wait)))
-            .expression_attribute_values(":due", at(due_at))
-            .expression_attribute_values(":why", s(clipped(why)))
-            .expression_attribute_values(":refund", n(i32::from(refund)));
-        let own = |row: &Item| time(row, "lease_until") == Some(now.plus(wait));
-        let own = |row: &Item| own(row) && time(row, "due_at") == Some(due_at);
-        fenced(claim, call, own).await.map(|fenced| (fenced, waiting))
+        self.give_back(claim, Status::Pending, wait, refund, why, now).await
     }
 
     /// Gives back at once, with its attempt, an event that has to run alone. Its row stays
@@ -132,18 +118,31 @@ impl Inbox {
         why: &str,
         now: Timestamp,
     ) -> Result<(Fenced, Waiting), Fault> {
-        let (waiting, due_at) = waiting(Duration::ZERO, claim.is_worn(), now);
+        self.give_back(claim, Status::Processing, Duration::ZERO, true, why, now).await
+    }
+
+    async fn give_back(
+        &self,
+        claim: &Claim,
+        status: Status,
+        wait: Duration,
+        refund: bool,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<(Fenced, Waiting), Fault> {
+        let (waiting, due_at) = waiting(wait, claim.is_worn(), now);
         let call = self
             .update(claim.key())
             .update_expression(
-                "SET lease_until = :now, due_at = :due, last_error = :why, \
-                 attempts = attempts - :one REMOVE lease_owner",
+                "SET #status = :status, lease_until = :until, due_at = :due, last_error = :why, \
+                 attempts = attempts - :refund REMOVE lease_owner",
             )
-            .expression_attribute_values(":now", at(now))
+            .expression_attribute_values(":status", s(status))
+            .expression_attribute_values(":until", at(now.plus(wait)))
             .expression_attribute_values(":due", at(due_at))
             .expression_attribute_values(":why", s(clipped(why)))
-            .expression_attribute_values(":one", n(1));
-        let own = |row: &Item| time(row, "lease_until") == Some(now);
+            .expression_attribute_values(":refund", n(i32::from(refund)));
+        let own = |row: &Item| time(row, "lease_until") == Some(now.plus(wait));
         let own = |row: &Item| own(row) && time(row, "due_at") == Some(due_at);
         fenced(claim, call, own).await.map(|fenced| (fenced, waiting))
     }

@@ -95,7 +95,7 @@ pub(super) fn queue(
     let queue = Queue { url, name: url.rsplit('/').next().unwrap_or(url), fifo, attributes };
     let mut found = vec![queue.visibility(), queue.retention(), queue.delay()];
     found.extend(queue.dead_letters(dlq));
-    found.extend(queue.order(fifo));
+    found.extend(queue.order());
     found
 }
 
@@ -220,10 +220,10 @@ impl Queue<'_> {
         ))
     }
 
-    fn order(&self, fifo: bool) -> Vec<Option<Finding>> {
+    fn order(&self) -> Vec<Option<Finding>> {
         let is_fifo = self.text(QueueAttributeName::FifoQueue) == Some("true");
-        if is_fifo != fifo {
-            let wanted = if fifo { "FIFO" } else { "standard" };
+        if is_fifo != self.fifo {
+            let wanted = if self.fifo { "FIFO" } else { "standard" };
             return vec![Some(Severity::Critical.finding(
                 "queue_kind",
                 format!("{} is not a {wanted} queue", self.name),
@@ -231,7 +231,7 @@ impl Queue<'_> {
                 "look at QUEUE_URL and FIFO_QUEUE_URL, or the stack's outputs",
             ))];
         }
-        if !fifo {
+        if !self.fifo {
             return vec![];
         }
         let high = self.text(QueueAttributeName::DeduplicationScope) == Some("messageGroup")

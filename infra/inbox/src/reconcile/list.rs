@@ -133,9 +133,9 @@ fn table(text: &str, wanted: &Wanted<'_>) -> Result<Option<List>, ListError> {
     if width(&header) < 2 {
         return Ok(None);
     }
+    let rows = records(text, delimiter)?;
     let Some(column) = wanted.pick(header.iter()) else {
         // Ids may hold commas; lines of one width are a table.
-        let rows = records(text, delimiter)?;
         if wanted.named().is_none() && rows.iter().any(|row| row.len() != header.len()) {
             return Ok(None);
         }
@@ -145,7 +145,6 @@ fn table(text: &str, wanted: &Wanted<'_>) -> Result<Option<List>, ListError> {
     };
     let cell =
         |row: &csv::StringRecord| row.get(column).filter(|id| !id.is_empty()).map(str::to_owned);
-    let rows = records(text, delimiter)?;
     let name = header.get(column).unwrap_or_default().to_owned();
     list(rows.iter().skip(1).map(cell).collect(), Form::Table(name)).map(Some)
 }
