@@ -15,7 +15,7 @@ use super::decide::{Waiting, next_visit, waiting};
 use super::item::{Item, at, n, number, s, text, time};
 use super::new_row::failed_shard;
 use super::row::{ErrorKind, Outcome, Status};
-use super::{Inbox, Written, write};
+use super::{Inbox, Written, write_once};
 use crate::effects::{Effects, OnRefused};
 use crate::fault::Fault;
 use crate::limits::ERROR_BYTES_MAX;
@@ -208,8 +208,7 @@ impl Inbox {
     }
 }
 
-/// A refusal by a row that shows to the millisecond what we wrote is our own write, whose answer was
-/// lost and which the SDK repeated: `own` knows it again.
+/// `own` knows the row that this write makes.
 async fn fenced(
     claim: &Claim,
     call: UpdateItemFluentBuilder,
@@ -219,9 +218,8 @@ async fn fenced(
         .condition_expression(FENCE)
         .expression_attribute_values(":processing", s(Status::Processing))
         .expression_attribute_values(":me", s(claim.owner()));
-    match write(call).await? {
+    match write_once(call, own).await? {
         Written::Done(_) => Ok(Fenced::Done),
-        Written::Refused(Some(row)) if own(&row) => Ok(Fenced::Done),
         Written::Refused(row) => Ok(match row.as_ref().and_then(|row| ended(claim, row)) {
             Some((status, outcome)) => Fenced::Ended(status, outcome),
             None => Fenced::Lost(row.as_ref().and_then(status)),

@@ -7,7 +7,7 @@ use super::decide::{attempts_max, next_due, next_visit};
 use super::item::{Item, at, n, number, s, text, time};
 use super::new_row::failed_shard;
 use super::row::{ErrorKind, Row, Status};
-use super::{Inbox, Written, write};
+use super::{Inbox, Written, write, write_once};
 use crate::fault::Fault;
 use crate::key::{EventKey, EventType, SourceName};
 use crate::limits::DUE_SHARDS;
@@ -168,14 +168,10 @@ impl Inbox {
             .expression_attribute_values(":now", at(now))
             .return_values(ReturnValue::AllNew);
         let call = with_unfinished(call);
-        // A refusal by a row that shows what we wrote is our own write, repeated by the SDK.
-        let item = match write(call).await? {
+        let own =
+            |row: &Item| time(row, "due_at") == Some(next) && number(row, "sends") == Some(sends);
+        let item = match write_once(call, own).await? {
             Written::Done(item) => item,
-            Written::Refused(Some(item))
-                if time(&item, "due_at") == Some(next) && number(&item, "sends") == Some(sends) =>
-            {
-                item
-            }
             Written::Refused(_) => return Ok(Pushed::No),
         };
         Ok(match Row::read(&item) {

@@ -8,7 +8,7 @@ use super::decide::next_due;
 use super::item::{Item, at, n, number, s, text, time};
 use super::new_row::due_shard;
 use super::row::{ErrorKind, Row, Status};
-use super::{Inbox, Written, write};
+use super::{Inbox, Written, write_once};
 use crate::fault::Fault;
 use crate::key::EventType;
 use crate::source::TypePattern;
@@ -113,14 +113,12 @@ impl Inbox {
             .expression_attribute_values(":due", at(due))
             .expression_attribute_values(":zero", n(0))
             .expression_attribute_values(":one", n(1));
-        // A refusal by a row that shows what we wrote is our own write, repeated by the SDK.
         let own = |row: &Item| {
             let shown = (time(row, "due_at"), number(row, "sends"), number(row, "attempts"));
             status(row) == Some(Status::Pending) && shown == (Some(due), Some(1), Some(0))
         };
-        Ok(match write(call).await? {
+        Ok(match write_once(call, own).await? {
             Written::Done(_) => Redriven::Done,
-            Written::Refused(Some(row)) if own(&row) => Redriven::Done,
             Written::Refused(row) => Redriven::Moved(row.as_ref().and_then(status)),
         })
     }
@@ -168,9 +166,8 @@ impl Inbox {
             let written = (text(row, "drop_reason"), time(row, "finished_at"));
             status(row) == Some(Status::Dropped) && written == (Some(reason.as_str()), Some(now))
         };
-        Ok(match write(call).await? {
+        Ok(match write_once(call, own).await? {
             Written::Done(_) => Dropped::Done,
-            Written::Refused(Some(row)) if own(&row) => Dropped::Done,
             Written::Refused(row) => Dropped::Moved(row.as_ref().and_then(status)),
         })
     }
