@@ -233,8 +233,23 @@ MORE = [
     ),
     (
         "an alarm on another stack's inbox",
-        "            SELECT SUM(EndpointDisabled) FROM SCHEMA(\"WebhookInbox\", inbox, source)\n            WHERE inbox = '${InboxTable}' GROUP BY source\n",
-        '            SELECT SUM(EndpointDisabled) FROM SCHEMA("WebhookInbox", inbox, source)\n            GROUP BY source\n',
+        "            SELECT SUM(EndpointDisabled) FROM SCHEMA(\"WebhookInbox\", inbox, source)\n            WHERE inbox = '${InboxTable}' GROUP BY source ORDER BY SUM() DESC\n",
+        '            SELECT SUM(EndpointDisabled) FROM SCHEMA("WebhookInbox", inbox, source)\n            GROUP BY source ORDER BY SUM() DESC\n',
+    ),
+    (
+        "a query of several series without an order, which CloudWatch does not take for an alarm",
+        "GROUP BY source, event_type ORDER BY SUM() DESC\n",
+        "GROUP BY source, event_type\n",
+    ),
+    (
+        "a query that looks at the healthiest series first",
+        "GROUP BY source ORDER BY AVG() DESC\n",
+        "GROUP BY source ORDER BY AVG() ASC\n",
+    ),
+    (
+        "a query without a period",
+        "        - Id: faults\n          Period: 300\n",
+        "        - Id: faults\n",
     ),
     (
         "an alarm under dimensions that nobody emits",

@@ -116,6 +116,19 @@ def metric_mistakes(w, where, namespace, metric, dimensions):
                 yield f"{where}: {name} is {value}"
 
 
+def query_mistakes(logical_id, entry):
+    query = entry["Expression"]
+    if "WHERE inbox = '<InboxTable>'" not in query:
+        yield f"{logical_id} also watches other stacks' inboxes"
+    if "Period" not in entry:
+        yield f"{logical_id}: a query in an alarm needs a period"
+    # A query of several series must say which of them the alarm looks at first:
+    # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/Create_Metrics_Insights_Alarm.html
+    function = re.match(r"SELECT (\w+)\(", query).group(1)
+    if "GROUP BY" in query and not query.strip().endswith(f"ORDER BY {function}() DESC"):
+        yield f"{logical_id}: series without an order, the worst first"
+
+
 @check("every metric that an alarm watches exists, under these dimensions")
 def alarmed_metrics(w):
     for logical_id in w.t.of_type("AWS::CloudWatch::Alarm"):
@@ -125,9 +138,8 @@ def alarmed_metrics(w):
         for metric in watched:
             yield from metric_mistakes(w, logical_id, *metric)
         for entry in w.t.properties(logical_id).get("Metrics", []):
-            query = entry.get("Expression", "")
-            if "SELECT" in query and "WHERE inbox = '<InboxTable>'" not in query:
-                yield f"{logical_id} also watches other stacks' inboxes"
+            if "SELECT" in entry.get("Expression", ""):
+                yield from query_mistakes(logical_id, entry)
 
 
 @check("every metric on the dashboard exists, and the dashboard is JSON")
