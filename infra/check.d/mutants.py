@@ -233,18 +233,23 @@ MORE = [
     ),
     (
         "an alarm on another stack's inbox",
-        "            SELECT SUM(EndpointDisabled) FROM SCHEMA(\"WebhookInbox\", inbox, source)\n            WHERE inbox = '${InboxTable}' GROUP BY source ORDER BY SUM() DESC\n",
-        '            SELECT SUM(EndpointDisabled) FROM SCHEMA("WebhookInbox", inbox, source)\n            GROUP BY source ORDER BY SUM() DESC\n',
+        '            SELECT SUM(EndpointDisabled) FROM SCHEMA("WebhookInbox", "inbox", "source")\n            WHERE "inbox" = \'${InboxTable}\' GROUP',
+        '            SELECT SUM(EndpointDisabled) FROM SCHEMA("WebhookInbox", "inbox", "source")\n            GROUP',
     ),
     (
         "a query of several series without an order, which CloudWatch does not take for an alarm",
-        "GROUP BY source, event_type ORDER BY SUM() DESC\n",
-        "GROUP BY source, event_type\n",
+        'GROUP BY "source", "event_type" ORDER BY SUM() DESC\n',
+        'GROUP BY "source", "event_type"\n',
     ),
     (
         "a query that looks at the healthiest series first",
+        'GROUP BY "source" ORDER BY AVG() DESC\n',
+        'GROUP BY "source" ORDER BY AVG() ASC\n',
+    ),
+    (
+        "a query with a reserved word",
+        'GROUP BY "source" ORDER BY AVG() DESC\n',
         "GROUP BY source ORDER BY AVG() DESC\n",
-        "GROUP BY source ORDER BY AVG() ASC\n",
     ),
     (
         "a query without a period",
@@ -253,18 +258,18 @@ MORE = [
     ),
     (
         "an alarm under dimensions that nobody emits",
-        'FROM SCHEMA("WebhookInbox", inbox, source, event_type)',
-        'FROM SCHEMA("WebhookInbox", inbox, event_type)',
+        'FROM SCHEMA("WebhookInbox", "inbox", "source", "event_type")',
+        'FROM SCHEMA("WebhookInbox", "inbox", "event_type")',
     ),
     (
         "a source whose silence nobody hears",
-        "      Dimensions: [{Name: inbox, Value: !Ref InboxTable}, {Name: source, Value: apiera}]\n      Period: 3600",
-        "      Dimensions: [{Name: inbox, Value: !Ref InboxTable}, {Name: source, Value: kudos}]\n      Period: 3600",
+        "              Dimensions: [{Name: inbox, Value: !Ref InboxTable}, {Name: source, Value: apiera}]\n            Period: 3600",
+        "              Dimensions: [{Name: inbox, Value: !Ref InboxTable}, {Name: source, Value: kudos}]\n            Period: 3600",
     ),
     (
         "a stranger's request breaks the silence",
-        "      MetricName: Authentic\n      Dimensions: [{Name: inbox, Value: !Ref InboxTable}, {Name: source, Value: kudos}]\n",
-        "      MetricName: Received\n      Dimensions: [{Name: inbox, Value: !Ref InboxTable}, {Name: source, Value: kudos}]\n",
+        "              MetricName: Authentic\n              Dimensions: [{Name: inbox, Value: !Ref InboxTable}, {Name: source, Value: kudos}]\n",
+        "              MetricName: Received\n              Dimensions: [{Name: inbox, Value: !Ref InboxTable}, {Name: source, Value: kudos}]\n",
     ),
     (
         "a silence that CloudWatch does not look back for",
@@ -280,6 +285,21 @@ MORE = [
         "nobody hears of one id with two bodies",
         "            SELECT SUM(BodyMismatch) FROM",
         "            SELECT SUM(IdMismatch) FROM",
+    ),
+    (
+        "a sweep that is missing is noticed when older ones are forgotten",
+        "          Expression: FILL(sweeps, 0)\n",
+        "          Expression: sweeps\n",
+    ),
+    (
+        "a dead letter that is told of late is filled over",
+        "          Expression: SUM([standard, ordered])\n",
+        "          Expression: FILL(standard, 0) + FILL(ordered, 0)\n",
+    ),
+    (
+        "a variable that only REST APIs know",
+        '"error":"$context.error.message"',
+        '"requestBytes":"$context.requestLength","error":"$context.error.message"',
     ),
     (
         "no value is taken for a good sweep",

@@ -1,6 +1,7 @@
 """The functions, and what runs them: mappings, the API, the schedule."""
 
 import json
+import re
 
 from agree import FUNCTIONS, LOGS, QUEUES, check, differs
 
@@ -13,6 +14,16 @@ VARIABLES = {
     "SECRETS_PREFIX": "<AWS::StackName>",
     "RETENTION_DAYS": "<RetentionDays>",
 }
+# What the access log of an HTTP API may name, of what concerns requests like ours (REST APIs know more):
+# https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging-variables.html
+ACCESS_LOG = set(
+    "accountId apiId dataProcessed domainName domainPrefix error.message error.messageString "
+    "error.responseType extendedRequestId httpMethod identity.sourceIp identity.userAgent "
+    "integration.error integration.integrationStatus integration.latency integration.requestId "
+    "integration.status integrationErrorMessage integrationLatency integrationStatus path protocol "
+    "requestId requestTime requestTimeEpoch responseLatency responseLength routeKey stage "
+    "status".split()
+)
 
 
 @check("the functions' timeouts are those that the code counts on")
@@ -160,17 +171,23 @@ def api(w):
     yield from differs("the throttling", limits, ["<RequestRate>", "<RequestBurst>"])
     log = stage.get("AccessLogSettings", {})
     yield from differs("the access log", log.get("DestinationArn"), "<ApiLogs.Arn>")
-    try:
-        fields = json.loads(log.get("Format", ""))
-    except ValueError:
-        yield "the access log's format is no JSON on one line"
-    else:
-        for name in sorted({"status", "integrationStatus"} - set(fields)):
-            yield f"the metric filter looks for {name}, which the access log does not show"
+    yield from access_log_mistakes(log.get("Format", ""))
     permission = w.t.properties("IngressPermission")
     yield from differs("who may call", permission.get("Principal"), "apigateway.amazonaws.com")
     ours = "arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<IngressApi>/*/POST/webhooks/*"
     yield from differs("what may call", permission.get("SourceArn"), ours)
+
+
+def access_log_mistakes(text):
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        yield "the access log's format is no JSON on one line"
+        return
+    for name in sorted({"status", "integrationStatus"} - set(fields)):
+        yield f"the metric filter looks for {name}, which the access log does not show"
+    for variable in sorted(set(re.findall(r"\$context\.([\w.]+)", text)) - ACCESS_LOG):
+        yield f"HTTP APIs do not know $context.{variable}, and refuse the stage"
 
 
 @check("one sweep a minute, under the stack's name, not repeated, and failures are kept")

@@ -44,7 +44,7 @@ def queried(expression):
     for metric, namespace, names in re.findall(
         r'SELECT \w+\((\w+)\)\s+FROM SCHEMA\("?([\w/]+)"?, ([^)]+)\)', expression
     ):
-        yield namespace, metric, tuple(name.strip() for name in names.split(","))
+        yield namespace, metric, tuple(name.strip(' "') for name in names.split(","))
     for scope, rest in re.findall(r"SEARCH\('\{([^}]+)\}(.*?)'", expression):
         namespace, *names = scope.split(",")
         for metric in re.findall(r'MetricName="(\w+)"', rest):
@@ -118,8 +118,12 @@ def metric_mistakes(w, where, namespace, metric, dimensions):
 
 def query_mistakes(logical_id, entry):
     query = entry["Expression"]
-    if "WHERE inbox = '<InboxTable>'" not in query:
+    if "WHERE \"inbox\" = '<InboxTable>'" not in query:
         yield f"{logical_id} also watches other stacks' inboxes"
+    # SOURCE is one of some four hundred reserved words:
+    # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch-metrics-insights-reserved-keywords.html
+    for name in re.findall(r"(?<![\"\w])(?:inbox|source|event_type)(?![\"\w])", query):
+        yield f"{logical_id}: {name} is not in quotes"
     if "Period" not in entry:
         yield f"{logical_id}: a query in an alarm needs a period"
     # A query of several series must say which of them the alarm looks at first:
@@ -127,6 +131,20 @@ def query_mistakes(logical_id, entry):
     function = re.match(r"SELECT (\w+)\(", query).group(1)
     if "GROUP BY" in query and not query.strip().endswith(f"ORDER BY {function}() DESC"):
         yield f"{logical_id}: series without an order, the worst first"
+
+
+@check("a value that is late hides nothing")
+def late_values(w):
+    # CloudWatch replaces a newest value that is only late by the filling, so that an alarm on one
+    # value never sees it; where nothing is filled, it meets older values before what is missing counts:
+    # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
+    # https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/alarms-and-missing-data.html
+    for logical_id in w.t.of_type("AWS::CloudWatch::Alarm"):
+        is_ = w.t.properties(logical_id)
+        expressions = [entry.get("Expression", "") for entry in is_.get("Metrics", [])]
+        filled = any("FILL" in expression for expression in expressions)
+        if filled != (is_.get("TreatMissingData") == "breaching"):
+            yield f"{logical_id}: filled where what is missing is good, or not where it is bad"
 
 
 @check("every metric that an alarm watches exists, under these dimensions")
