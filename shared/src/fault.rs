@@ -79,6 +79,7 @@ impl Fault {
             | "TooManyRequestsException"
             | "OverLimit"
             | "KmsThrottled"
+            | "KMS.ThrottlingException"
             | "LimitExceededException" => Self::Throttled { operation, code },
             "TransactionConflictException"
             | "TransactionConflict"
@@ -112,6 +113,7 @@ mod tests {
     fn codes_say_what_the_caller_can_do() {
         let of = |code: &str, status| Fault::of_code("PutItem", code.to_owned(), status);
         assert!(matches!(of("ThrottlingException", 400), Fault::Throttled { .. }));
+        assert!(matches!(of("KMS.ThrottlingException", 400), Fault::Throttled { .. }));
         assert!(matches!(of("TransactionConflictException", 400), Fault::Conflict { .. }));
         assert!(matches!(of("InternalServerError", 500), Fault::Unanswered { .. }));
         assert!(matches!(of("AccessDeniedException", 400), Fault::Refused { .. }));

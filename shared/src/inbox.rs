@@ -17,15 +17,10 @@ pub(crate) mod item;
 mod new_row;
 mod operate;
 mod row;
+mod write;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::BoxError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 
@@ -35,7 +30,7 @@ pub use self::claim::{Claim, Claiming};
 pub use self::commit::{Commit, Fenced};
 pub use self::control::{Control, Controls};
 pub use self::due::{DueRow, Next, Page, Pushed};
-use self::item::{Item, s};
+use self::item::s;
 pub use self::operate::{Dropped, LeftAlone, Redriven, Scan, Scanned, Standing, Weight};
 pub use self::row::{Body, Encoding, ErrorKind, Outcome, Row, RowError, Status};
 use crate::fault::Fault;
@@ -88,66 +83,5 @@ impl Inbox {
             .key("pk", s(key))
             .expression_attribute_names("#status", "status")
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-    }
-}
-
-/// What a conditional write did.
-enum Written {
-    /// It happened; the attributes that were asked for.
-    Done(Item),
-    /// Its condition did not hold; the row as it is, or nothing where there is none.
-    Refused(Option<Item>),
-}
-
-async fn write(call: UpdateItemFluentBuilder) -> Result<Written, Fault> {
-    write_once(call, |_| false).await
-}
-
-/// A write that must know its own work again. If an answer is lost the SDK repeats the call, and the
-/// repetition is refused by the row that the first one made: `own` tells that row. Nothing else that
-/// is refused is our own, however alike it looks: two who write in one millisecond write the same.
-async fn write_once(
-    call: UpdateItemFluentBuilder,
-    own: impl FnOnce(&Item) -> bool,
-) -> Result<Written, Fault> {
-    let attempts = Attempts::default();
-    let error = match call.customize().interceptor(attempts.clone()).send().await {
-        Ok(answer) => return Ok(Written::Done(answer.attributes.unwrap_or_default())),
-        Err(error) => error,
-    };
-    match error.as_service_error() {
-        Some(UpdateItemError::ConditionalCheckFailedException(refused)) => {
-            Ok(match refused.item.clone() {
-                Some(row) if attempts.repeated() && own(&row) => Written::Done(row),
-                row => Written::Refused(row),
-            })
-        }
-        _ => Err(Fault::of("UpdateItem", &error)),
-    }
-}
-
-/// How often the SDK has sent one call.
-#[derive(Clone, Debug, Default)]
-struct Attempts(Arc<AtomicU32>);
-
-impl Attempts {
-    fn repeated(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 1
-    }
-}
-
-impl Intercept for Attempts {
-    fn name(&self) -> &'static str {
-        "Attempts"
-    }
-
-    fn read_before_attempt(
-        &self,
-        _context: &BeforeTransmitInterceptorContextRef<'_>,
-        _components: &RuntimeComponents,
-        _config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Ok(())
     }
 }

@@ -200,7 +200,9 @@ impl Queues {
         Ok(counts.iter().filter_map(of).sum())
     }
 
-    /// Lets a received message come back after `wait`, rounded up to whole seconds.
+    /// Lets a received message come back after `wait`, rounded up to whole seconds. SQS takes no more
+    /// than is left of twelve hours since the receive; an invocation has used up a few minutes of them:
+    /// [`ChangeMessageVisibility`](https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ChangeMessageVisibility.html).
     ///
     /// # Errors
     /// SQS did not do it: the message comes back when its visibility timeout ends.
@@ -213,18 +215,18 @@ impl Queues {
         let secs = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         let call = self.sqs.change_message_visibility().queue_url(self.url(ordering));
         let call = call.receipt_handle(receipt_handle);
-        let call = call.visibility_timeout(i32::try_from(secs).unwrap_or(i32::MAX).min(43_200));
+        let call = call.visibility_timeout(i32::try_from(secs).unwrap_or(i32::MAX).min(43_000));
         call.send().await.map(drop).map_err(|e| Fault::of("ChangeMessageVisibility", &e))
     }
 }
 
-/// The message is at fault, not the queue, the rights or the moment.
+/// The message is at fault, not the queue, the rights or the moment. (`InvalidParameterValue` is none of
+/// these codes: a pointer's own parameters always fit, so it is about the queue that is meant.)
 fn is_invalid(code: &str) -> bool {
     matches!(
         code,
         "InvalidMessageContents"
             | "AWS.SimpleQueueService.InvalidMessageContents"
-            | "InvalidParameterValue"
             | "MessageTooLong"
     )
 }

@@ -113,6 +113,22 @@ async fn duplicates_that_come_together_send_no_more_than_they_push() {
     assert_eq!(bench.world.metric("Resent", None) as i64, sends, "counted is what was sent");
 }
 
+/// DynamoDB refuses a put while a transaction writes the row; the embedded engine never does.
+#[tokio::test]
+async fn a_duplicate_that_meets_the_commit_of_its_event_is_a_duplicate() {
+    let bench = Bench::scripted(&Script::default()).await;
+    bench.store(&["kallglot#1"]).await;
+    bench.run("kallglot#1").await;
+    bench.faulty.plan(|operation, seen| match (operation, seen) {
+        ("PutItem", 0 | 1) => Fault::Refused("TransactionConflictException"),
+        _ => Fault::None,
+    });
+    bench.store(&["kallglot#1"]).await;
+    assert_eq!(bench.faulty.calls("PutItem"), 3);
+    assert_eq!(bench.world.metric("Duplicate", None), 1.0);
+    assert_eq!(bench.world.metric("AnsweredFault", None), 0.0);
+}
+
 #[tokio::test]
 async fn an_event_that_is_held_is_left_alone_until_its_lease_runs_out() {
     let script = Script::default();

@@ -131,6 +131,27 @@ async fn a_failure_whose_answer_is_lost_is_counted_all_the_same() {
     assert_eq!(bench.world.metric("LeaseLost", Some("kudos")), 0.0);
 }
 
+/// A commit that timed out may still hold the row for a moment.
+#[tokio::test]
+async fn a_release_that_meets_a_transaction_waits_its_turn() {
+    for (key, ever) in [("kallglot#1", false), ("kudos#1", false), ("kudos#1", true)] {
+        let script = Script::of([retry()]);
+        let bench = Bench::scripted(&script).await;
+        bench.store(&[key]).await;
+        // The claim is the first update, the release those that follow.
+        bench.faulty.plan(move |operation, seen| match (operation, seen) {
+            ("UpdateItem", 1 | 2) => Fault::Refused("TransactionConflictException"),
+            ("UpdateItem", 3..) if ever => Fault::Refused("TransactionConflictException"),
+            _ => Fault::None,
+        });
+        assert_eq!(bench.run(key).await, Fate::ComesBack, "{key}");
+        let status = if ever { "processing" } else { "pending" };
+        assert_eq!(string(&bench.row(key).await, "status"), status, "{key}");
+        let asked = bench.faulty.calls("ChangeMessageVisibility");
+        assert_eq!(asked, 1, "{key}: back after its wait or the lease, not after six minutes");
+    }
+}
+
 #[tokio::test]
 async fn a_release_whose_answer_is_lost_brings_the_message_back_in_time() {
     for key in ["kallglot#1", "kudos#1"] {

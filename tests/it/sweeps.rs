@@ -82,6 +82,26 @@ async fn a_push_whose_answer_is_lost_is_sent_all_the_same() {
     assert_eq!(bench.queued(Ordering::None).await.len(), 1);
 }
 
+/// The rows that are due during a backlog are those that are being committed.
+#[tokio::test]
+async fn a_row_that_a_transaction_holds_fails_no_sweep() {
+    let bench = Bench::scripted(&Script::default()).await;
+    store_unsent(&bench, &["kallglot#1"]).await;
+    bench.dial.forward(DUE);
+    bench.faulty.plan(|operation, seen| match (operation, seen) {
+        ("UpdateItem", 0) => Fault::Refused("TransactionConflictException"),
+        _ => Fault::None,
+    });
+    assert_eq!(bench.sweep().await.unwrap().sent, 1, "it waited its turn");
+    bench.dial.forward(DUE);
+    bench.faulty.plan(|operation, _| match operation {
+        "UpdateItem" => Fault::Refused("TransactionConflictException"),
+        _ => Fault::None,
+    });
+    assert_eq!(bench.sweep().await.unwrap().sent, 0, "the next sweep sees what became of it");
+    assert_eq!(bench.world.metric("SweepSucceeded", None), 2.0);
+}
+
 #[tokio::test]
 async fn an_event_that_is_held_or_backs_off_is_not_sent() {
     let wait = HandlerError::Retry { why: "later".into(), after: Some(secs(600)) };

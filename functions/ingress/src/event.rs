@@ -34,10 +34,8 @@ pub struct HttpEvent {
 /// Where a request went, as the event tells it.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The path, perhaps with a stage in front.
+    /// The path, perhaps with a stage or a base path in front.
     pub path: String,
-    /// The stage, where the door has one.
-    pub stage: Option<String>,
     /// The body said to be base64 is none, and so is not known.
     pub undecodable: bool,
 }
@@ -75,7 +73,6 @@ struct Wire<'e> {
 #[derive(Default, Deserialize)]
 struct WireContext {
     http: Option<WireHttp>,
-    stage: Option<String>,
     elb: Option<serde::de::IgnoredAny>,
 }
 
@@ -121,7 +118,7 @@ impl HttpEvent {
         let mut request = Request::new(body.unwrap_or(Body::Empty));
         *request.method_mut() = method;
         *request.headers_mut() = header_map(wire.multi_value_headers, wire.headers);
-        request.extensions_mut().insert(Target { path, stage: context.stage, undecodable });
+        request.extensions_mut().insert(Target { path, undecodable });
         Some(Self { request, shape })
     }
 }

@@ -16,8 +16,9 @@ const PREFIX: &str = "/webhooks/";
 /// The outcome: unknown source, wrong method, a body too large or not known, a source that is gone.
 pub fn route<'s>(sources: &'s Sources, request: &Request) -> Result<&'s Profile, Outcome> {
     let target = request.extensions().get::<Target>().ok_or(Outcome::UnknownSource)?;
-    let name = source_name(&target.path, target.stage.as_deref());
-    let profile = name.and_then(|name| sources.get(name)).ok_or(Outcome::UnknownSource)?;
+    let profile = source_name(&target.path)
+        .and_then(|name| sources.get(name))
+        .ok_or(Outcome::UnknownSource)?;
     if request.method() != Method::POST {
         return Err(Outcome::WrongMethod);
     }
@@ -33,19 +34,13 @@ pub fn route<'s>(sources: &'s Sources, request: &Request) -> Result<&'s Profile,
     Ok(profile)
 }
 
-/// `<source>` of `/webhooks/<source>`. HTTP APIs put a named stage in front of the path, other doors
-/// leave it out, and a stage may itself be called `webhooks`: the path is read as it is first, then
-/// without the stage.
-fn source_name<'p>(path: &'p str, stage: Option<&str>) -> Option<&'p str> {
-    let direct = |path: &'p str| {
-        let name = path.strip_prefix(PREFIX)?;
-        let name = name.strip_suffix('/').unwrap_or(name);
-        (!name.is_empty() && !name.contains('/')).then_some(name)
-    };
-    direct(path).or_else(|| {
-        let rest = path.strip_prefix('/')?.strip_prefix(stage?)?;
-        direct(rest)
-    })
+/// `<source>` at the end of `…/webhooks/<source>`. What stands before is the door's: a named stage, or
+/// the base path under which a domain name maps to the API
+/// ([payload 1.0](https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html)).
+fn source_name(path: &str) -> Option<&str> {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let (_, name) = path.rsplit_once(PREFIX)?;
+    (!name.is_empty() && !name.contains('/')).then_some(name)
 }
 
 fn body_bytes(body: &Body) -> usize {
@@ -61,25 +56,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_source_is_found_with_and_without_a_stage() {
-        for (path, stage, name) in [
-            ("/webhooks/kudos", None, Some("kudos")),
-            ("/webhooks/kudos", Some("$default"), Some("kudos")),
-            ("/prod/webhooks/kudos", Some("prod"), Some("kudos")),
-            ("/webhooks/kudos", Some("prod"), Some("kudos")),
-            ("/webhooks/webhooks/kudos", Some("webhooks"), Some("kudos")),
-            ("/webhooks/kudos", Some("webhooks"), Some("kudos")),
-            ("/webhooks/kudos/", None, Some("kudos")),
-            ("/prod/webhooks/kudos", None, None),
-            ("/prodigal/webhooks/kudos", Some("prod"), None),
-            ("/webhooks/", None, None),
-            ("/webhooks", None, None),
-            ("/webhooks/a/b", None, None),
-            ("/", None, None),
-            ("", None, None),
-            ("/WEBHOOKS/kudos", None, None),
+    fn the_source_is_found_whatever_the_door_puts_before_it() {
+        for (path, name) in [
+            ("/webhooks/kudos", Some("kudos")),
+            ("/webhooks/kudos/", Some("kudos")),
+            ("/prod/webhooks/kudos", Some("kudos")),
+            ("/hooks/v1/webhooks/kudos", Some("kudos")),
+            ("/webhooks/webhooks/kudos", Some("kudos")),
+            ("/webhooks/webhooks", Some("webhooks")),
+            ("/webhooks/webhooks/", Some("webhooks")),
+            ("/webhooks/", None),
+            ("/webhooks", None),
+            ("/webhooks//", None),
+            ("/webhooks/a/b", None),
+            ("webhooks/kudos", None),
+            ("/mywebhooks/kudos", None),
+            ("/", None),
+            ("", None),
+            ("/WEBHOOKS/kudos", None),
         ] {
-            assert_eq!(source_name(path, stage), name, "{path} {stage:?}");
+            assert_eq!(source_name(path), name, "{path}");
         }
     }
 }

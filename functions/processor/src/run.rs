@@ -9,7 +9,7 @@ use shared::fault::Fault;
 use shared::inbox::decide::{Waiting, attempts_max, backoff, is_out_of_patience};
 use shared::inbox::{BodyFault, Claim, Commit, ErrorKind, Fenced, Outcome, Status};
 use shared::key::EventType;
-use shared::limits::{HANDLER_TIMEOUT, RELEASES_MAX_AGE};
+use shared::limits::{HANDLER_TIMEOUT, LEASE, RELEASES_MAX_AGE};
 use shared::metrics::{Metric, OTHER, Under};
 use shared::source::{Ordering, Profile};
 use tokio::time::Instant;
@@ -245,7 +245,7 @@ impl Processor {
             Ok((Fenced::Lost(status), _)) => self.lost(profile, claim.key(), status),
             Err(fault) => {
                 tracing::error!(key = %claim.key(), %fault, "not released; the lease runs out");
-                Disposal::Return(None)
+                Disposal::Return(Some(LEASE))
             }
         }
     }
@@ -263,7 +263,7 @@ impl Processor {
             Ok(Fenced::Lost(status)) => self.lost(profile, claim.key(), status),
             Err(fault) => {
                 tracing::error!(key = %claim.key(), %fault, "failure not recorded; the lease runs out");
-                Disposal::Return(None)
+                Disposal::Return(Some(LEASE))
             }
         }
     }

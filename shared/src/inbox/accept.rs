@@ -1,15 +1,17 @@
 //! Storing a verified delivery: put if absent, and what a row that is already there means.
 
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::types::error::ConditionalCheckFailedException;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 
 use super::body::pack;
 use super::decide::{Duplicate, duplicate};
 use super::due::DueRow;
-use super::item::{at, n, number, s};
+use super::item::{Item, at, n, number, s};
 use super::new_row::{failed_shard, room, set_body};
 use super::row::{Body, ErrorKind, Row, Status};
-use super::{Inbox, Pushed, Redriven, Written, write};
+use super::write::{Written, in_turn, write};
+use super::{Inbox, Pushed, Redriven};
 use crate::delivery::Delivery;
 use crate::fault::Fault;
 use crate::key::{EventKey, SourceName, Token};
@@ -60,22 +62,8 @@ impl Inbox {
             self.store_parts(&receipt, &packed, now).await?
         };
         set_body(&mut row, what, body, now);
-        let put = self
-            .dynamodb
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(row))
-            .condition_expression("attribute_not_exists(pk)")
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .send()
-            .await;
-        let error = match put {
-            Ok(_) => return Ok(Accepted { what, send: what == What::Stored, body_differs: false }),
-            Err(error) => error,
-        };
-        let Some(PutItemError::ConditionalCheckFailedException(refused)) = error.as_service_error()
-        else {
-            return Err(Fault::of("PutItem", &error));
+        let Some(refused) = in_turn(|| self.put_if_absent(&row)).await? else {
+            return Ok(Accepted { what, send: what == What::Stored, body_differs: false });
         };
         match refused.item().map(Row::read) {
             Some(Ok(row)) => Ok(self.again(delivery, &row, &receipt, what, now).await),
@@ -87,6 +75,29 @@ impl Inbox {
                 let code = "another item is under this key".into();
                 Err(Fault::Refused { operation: "PutItem", code })
             }
+        }
+    }
+
+    /// Nothing, or the refusal with the item that is there already.
+    async fn put_if_absent(
+        &self,
+        row: &Item,
+    ) -> Result<Option<ConditionalCheckFailedException>, Fault> {
+        let put = self
+            .dynamodb
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(row.clone()))
+            .condition_expression("attribute_not_exists(pk)")
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        let Err(error) = put else { return Ok(None) };
+        match error.as_service_error() {
+            Some(PutItemError::ConditionalCheckFailedException(refused)) => {
+                Ok(Some(refused.clone()))
+            }
+            _ => Err(Fault::of("PutItem", &error)),
         }
     }
 

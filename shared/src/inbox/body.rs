@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::Read as _;
+use std::time::Duration;
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -59,6 +60,28 @@ pub(super) fn pack(body: &[u8], room: usize) -> Packed<'_> {
         Packed { bytes: deflated.into(), encoding: Encoding::Deflate, inline: false }
     } else {
         Packed { inline: false, ..plain }
+    }
+}
+
+/// What a batch leaves over is over a rate: it is asked for again after a pause, each longer than the
+/// last ([`BatchWriteItem`](https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html)).
+#[derive(Default)]
+struct Pauses {
+    taken: u32,
+    in_vain: u32,
+}
+
+impl Pauses {
+    /// Waits; `false`, and no wait, when the second repetition has brought nothing either.
+    async fn next(&mut self, progress: bool) -> bool {
+        self.in_vain = if progress { 0 } else { self.in_vain + 1 };
+        if self.in_vain > 2 {
+            return false;
+        }
+        let wait = Duration::from_millis(50) * 2_u32.pow(self.taken.min(4));
+        self.taken += 1;
+        tokio::time::sleep(wait).await;
+        true
     }
 }
 
@@ -119,17 +142,20 @@ impl Inbox {
     async fn write_batch(&self, items: &[Item]) -> Result<(), Fault> {
         const WRITE: &str = "BatchWriteItem";
         let mut left: Vec<_> = items.iter().map(|item| put_request(item.clone())).collect();
-        while !left.is_empty() {
+        let mut pauses = Pauses::default();
+        loop {
             let call = self.dynamodb.batch_write_item().request_items(&self.table, left.clone());
             let answer = call.send().await.map_err(|error| Fault::of(WRITE, &error))?;
             let unprocessed = answer.unprocessed_items.and_then(|mut i| i.remove(&self.table));
             let unprocessed = unprocessed.unwrap_or_default();
-            if unprocessed.len() == left.len() {
+            if unprocessed.is_empty() {
+                return Ok(());
+            }
+            if !pauses.next(unprocessed.len() < left.len()).await {
                 return Err(Fault::Throttled { operation: WRITE, code: "UnprocessedItems".into() });
             }
             left = unprocessed;
         }
-        Ok(())
     }
 
     /// The payload of a row, byte for byte as it was signed.
@@ -154,6 +180,7 @@ impl Inbox {
         };
         let mut parts: Vec<Option<Vec<u8>>> = vec![None; count as usize];
         let mut missing: Vec<u32> = (0..count).collect();
+        let mut pauses = Pauses::default();
         while !missing.is_empty() {
             let wanted = keys(&mut missing.iter().copied()).map_err(|_| BodyFault::Corrupt)?;
             let call = self.dynamodb.batch_get_item().request_items(&self.table, wanted);
@@ -171,7 +198,7 @@ impl Inbox {
             missing.retain(|part| parts[*part as usize].is_none());
             match missing.first() {
                 Some(part) if all_answered => return Err(BodyFault::Missing(*part)),
-                Some(_) if missing.len() == before => {
+                Some(_) if !pauses.next(missing.len() < before).await => {
                     let code = "UnprocessedKeys".into();
                     return Err(Fault::Throttled { operation: READ, code }.into());
                 }

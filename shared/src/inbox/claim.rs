@@ -2,10 +2,11 @@
 
 use aws_sdk_dynamodb::types::ReturnValue;
 
+use super::Inbox;
 use super::decide::{Unclaimed, unclaimed};
 use super::item::{at, n, s};
 use super::row::{Row, Status};
-use super::{Inbox, Written, write};
+use super::write::{Written, write};
 use crate::fault::Fault;
 use crate::key::{EventKey, Token};
 use crate::limits::LEASE;

@@ -10,12 +10,13 @@ use aws_sdk_dynamodb::types::{
     Update,
 };
 
+use super::Inbox;
 use super::claim::Claim;
 use super::decide::{Waiting, next_visit, waiting};
 use super::item::{Item, at, n, number, s, text, time};
 use super::new_row::failed_shard;
 use super::row::{ErrorKind, Outcome, Status};
-use super::{Inbox, Written, write_once};
+use super::write::{Written, write_once};
 use crate::effects::{Effects, OnRefused};
 use crate::fault::Fault;
 use crate::limits::ERROR_BYTES_MAX;
@@ -212,7 +213,7 @@ impl Inbox {
 async fn fenced(
     claim: &Claim,
     call: UpdateItemFluentBuilder,
-    own: impl FnOnce(&Item) -> bool,
+    own: impl Fn(&Item) -> bool,
 ) -> Result<Fenced, Fault> {
     let call = call
         .condition_expression(FENCE)

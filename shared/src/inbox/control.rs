@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use tokio::sync::Mutex;
 
+use super::Inbox;
 use super::item::{Item, at, s, time};
-use super::{Inbox, Written, write};
+use super::write::{Written, write};
 use crate::fault::Fault;
 use crate::key::SourceName;
 use crate::limits::{CONTROL_FRESH, SECRET_USE_EVERY};

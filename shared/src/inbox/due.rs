@@ -3,11 +3,12 @@
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValue;
 
+use super::Inbox;
 use super::decide::{attempts_max, next_due, next_visit};
 use super::item::{Item, at, n, number, s, text, time};
 use super::new_row::failed_shard;
 use super::row::{ErrorKind, Row, Status};
-use super::{Inbox, Written, write, write_once};
+use super::write::{Written, write, write_once};
 use crate::fault::Fault;
 use crate::key::{EventKey, EventType, SourceName};
 use crate::limits::DUE_SHARDS;

@@ -3,12 +3,13 @@
 
 mod survey;
 
+use super::Inbox;
 use super::commit::clipped;
 use super::decide::next_due;
 use super::item::{Item, at, n, number, s, text, time};
 use super::new_row::due_shard;
 use super::row::{ErrorKind, Row, Status};
-use super::{Inbox, Written, write_once};
+use super::write::{Written, write_once};
 use crate::fault::Fault;
 use crate::key::EventType;
 use crate::source::TypePattern;

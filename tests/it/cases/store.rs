@@ -71,7 +71,8 @@ async fn once_stored_it_is_answered_2xx_and_sent_by_a_redelivery_or_a_sweep() {
         case("too many messages in flight", Status(200), refused("OverLimit")),
         case("send denied", Status(200), refused("AccessDenied")),
         case("queue gone", Status(200), refused("QueueDoesNotExist")),
-        case("key of the queue throttled", Status(200), refused("KmsThrottled")),
+        case("key of the queue throttled", Status(200), refused("KMS.ThrottlingException")),
+        case("parameter refused", Status(200), refused("InvalidParameterValue")),
         case("queue fails", Status(200), Fault::Failed),
         case("queue never answers", Status(200), Fault::Hangs),
     ]
@@ -111,7 +112,7 @@ async fn a_pointer_that_the_queue_calls_invalid_is_shown_as_failed() {
     let desk = Desk::new().await;
     for (n, Case { kind, answer, input: code }) in [
         case("message contents refused", Status(200), "InvalidMessageContents"),
-        case("parameter refused", Status(200), "InvalidParameterValue"),
+        case("message too long", Status(200), "MessageTooLong"),
     ]
     .into_iter()
     .enumerate()
