@@ -33,7 +33,7 @@ pub(crate) struct Where {
     /// A CloudFormation stack; its outputs name the table and the queues [env: STACK]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) stack: Option<String>,
-    /// The AWS profile, as in AWS_PROFILE
+    /// The AWS profile; it comes before credentials in the environment
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// The AWS Region, as in AWS_REGION

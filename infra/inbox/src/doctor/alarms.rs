@@ -6,7 +6,10 @@ use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
 use super::finding::{Finding, Findings, Severity};
 use crate::place::Place;
 
-/// Every alarm whose name begins with the stack's.
+/// Has a section for each alarm of the template, under the part of its name that follows the stack's.
+const RUNBOOK: &str = include_str!("../../../../RUNBOOK.md");
+
+/// Every alarm of the stack.
 pub(super) async fn look(place: &Place, stack: &str, findings: &mut Findings) {
     let client = aws_sdk_cloudwatch::Client::new(&place.sdk);
     let call = client.describe_alarms().alarm_name_prefix(format!("{stack}-"));
@@ -15,6 +18,8 @@ pub(super) async fn look(place: &Place, stack: &str, findings: &mut Findings) {
         Ok(pages) => {
             let alarms: Vec<MetricAlarm> =
                 pages.into_iter().flat_map(|page| page.metric_alarms.unwrap_or_default()).collect();
+            let alarms: Vec<_> =
+                alarms.into_iter().filter(|alarm| section(alarm, stack).is_some()).collect();
             findings.check(alarms.is_empty().then(|| none(stack)));
             for alarm in &alarms {
                 findings.check(ringing(alarm, stack));
@@ -38,9 +43,15 @@ fn none(stack: &str) -> Finding {
     )
 }
 
+/// The alarm's section in the runbook; none for that of a stack whose name only begins alike.
+pub(super) fn section<'a>(alarm: &'a MetricAlarm, stack: &str) -> Option<&'a str> {
+    let section = alarm.alarm_name()?.strip_prefix(stack)?.strip_prefix('-')?;
+    RUNBOOK.lines().any(|line| line.strip_prefix("### ") == Some(section)).then_some(section)
+}
+
 pub(super) fn ringing(alarm: &MetricAlarm, stack: &str) -> Option<Finding> {
     let name = alarm.alarm_name().unwrap_or_default();
-    let section = name.strip_prefix(&format!("{stack}-")).unwrap_or(name);
+    let section = section(alarm, stack).unwrap_or(name);
     (alarm.state_value() == Some(&StateValue::Alarm)).then(|| {
         Severity::Warning.finding(
             "alarm",

@@ -108,8 +108,9 @@ pub(super) fn index(table: &TableDescription) -> Vec<Option<Finding>> {
         |what: String| Some(Severity::Critical.finding("due_index", what, why, describe(name)));
     let due = table.global_secondary_indexes().iter().find(|i| i.index_name() == Some("due"));
     let Some(due) = due else { return vec![found(format!("{name} has no index due"))] };
-    let active = due.index_status().is_none_or(|status| *status == IndexStatus::Active);
-    let idle = (!active).then(|| found(format!("the index due of {name} is not in use yet")));
+    // One that is being updated serves on.
+    let idle = matches!(due.index_status(), Some(IndexStatus::Creating | IndexStatus::Deleting));
+    let idle = idle.then(|| found(format!("the index due of {name} is not in use yet")));
     let keyed = schema(due.key_schema()) == (Some("due_shard"), Some("due_at"));
     let keys = (!keyed).then(|| found(format!("the index due of {name} has other keys than ours")));
     vec![idle.flatten(), keys.flatten(), projection(due, name)]

@@ -102,6 +102,10 @@ fn alarms_that_ring_or_cannot_are_found() {
     let ringing = alarms::ringing(&alarm(StateValue::Alarm, true), "s").unwrap();
     assert_eq!(ringing.next, "RUNBOOK.md, no-sweep");
     assert_eq!(alarms::ringing(&alarm(StateValue::Ok, true), "s"), None);
+    assert_eq!(alarms::section(&alarm(StateValue::Ok, true), "s"), Some("no-sweep"));
+    let neighbours = MetricAlarm::builder().alarm_name("s-eu-no-sweep").build();
+    assert_eq!(alarms::section(&neighbours, "s"), None, "the stack s-eu's");
+    assert_eq!(alarms::section(&neighbours, "s-eu"), Some("no-sweep"));
     assert!(alarms::silenced(&alarm(StateValue::Ok, false)).is_some());
     assert_eq!(alarms::silenced(&alarm(StateValue::Ok, true)), None);
 }

@@ -23,7 +23,9 @@ const OUTPUTS: [(&str, &str); 5] = [
 /// The parameter that says what the functions are told as `RETENTION_DAYS`.
 const RETENTION: &str = "RetentionDays";
 
-/// The SDK's usual configuration: environment, profiles, roles.
+/// The SDK's usual configuration: environment, profiles, roles. A profile that is named here comes before
+/// credentials in the environment, as for the AWS command line: it says which account is meant. (The
+/// SDK's own order has the environment first.)
 ///
 /// # Errors
 /// No Region is set.
@@ -42,10 +44,13 @@ pub(super) async fn sdk_config(wanted: &Where) -> Result<SdkConfig, Failure> {
         loader = loader.region(Region::new(region.clone()));
     }
     let sdk = loader.load().await;
-    match sdk.region() {
-        None => Err(Failure::usage("no AWS Region is set", "inbox --region eu-central-1 …")),
-        Some(_) => Ok(sdk),
+    if sdk.region().is_none() {
+        return Err(Failure::usage("no AWS Region is set", "inbox --region eu-central-1 …"));
     }
+    Ok(match &wanted.profile {
+        Some(profile) => credentials::of_profile(sdk, profile),
+        None => sdk,
+    })
 }
 
 /// The stack of this name.

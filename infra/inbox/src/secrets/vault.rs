@@ -140,9 +140,15 @@ impl Vault {
         let _ = call.version_stage(CHANGE).remove_from_version_id(&new).send().await;
         match moved {
             Ok(_) => Ok(Changed::Done),
-            Err(error) if was_overtaken(&error) => Ok(Changed::Overtaken),
+            Err(error) if was_overtaken(&error) => self.overtaken(source, &new).await,
             Err(error) => Err(Fault::of("UpdateSecretVersionStage", &error)),
         }
+    }
+
+    /// A call whose answer was lost is repeated by the SDK, and then finds its own version current.
+    async fn overtaken(&self, source: &SourceName, new: &str) -> Result<Changed, Fault> {
+        let current = self.current(source).await?;
+        Ok(if current.version() == Some(new) { Changed::Done } else { Changed::Overtaken })
     }
 }
 

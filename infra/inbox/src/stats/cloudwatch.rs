@@ -23,6 +23,7 @@ const QUERIES_PER_CALL: usize = 500;
 /// The longest period that CloudWatch takes.
 const LONGEST_S: u64 = 30 * 86_400;
 const DAY: Duration = Duration::from_secs(86_400);
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// What one query asks.
 #[derive(Clone, Debug, PartialEq)]
@@ -149,6 +150,8 @@ fn query(
 /// The shortest period that CloudWatch still has of the oldest point: 15 days by the minute, 63 by
 /// five minutes, then by the hour.
 fn finest(age: Duration) -> u64 {
+    // The start is older when CloudWatch reads it than it is now.
+    let age = age + HOUR;
     if age <= DAY * 15 {
         60
     } else if age <= DAY * 63 {
@@ -273,5 +276,12 @@ mod tests {
         assert_eq!(of(&dimensions, "inbox").as_deref(), Some("table"));
         assert_eq!(of(&dimensions, "event_type").as_deref(), Some("a.b"));
         assert_eq!((ask.metric(), ask.stat()), (Metric::HandlerTime, "p95"));
+    }
+
+    #[test]
+    fn points_are_asked_for_as_fine_as_cloudwatch_still_has_them_when_it_reads_the_question() {
+        assert_eq!(finest(DAY), 60);
+        assert_eq!(finest(DAY * 15), 300);
+        assert_eq!(finest(DAY * 63), 3_600);
     }
 }

@@ -1,8 +1,11 @@
 //! What people type that cannot be meant, and what is said of it.
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
 
 use crate::support::tool::{bare, ended};
 use crate::support::{Incident, Tool, World};
@@ -131,6 +134,38 @@ async fn without_credentials_or_a_region_that_is_said_at_once() {
         assert_eq!(said.code, Some(2), "{args:?}: {said:?}");
         assert!(said.stderr.contains("no AWS Region is set"), "{args:?}: {said:?}");
     }
+}
+
+/// An operator names a profile to name the account.
+#[tokio::test]
+async fn a_profile_that_is_named_comes_before_credentials_in_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let credentials = folder.path().join("credentials");
+    let text = "[prod]\naws_access_key_id = OFTHEPROFILE\naws_secret_access_key = x\n";
+    std::fs::write(&credentials, text).unwrap();
+    let signed_by = async |args: &[&str]| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut command = bare(args);
+        command
+            .env("AWS_SHARED_CREDENTIALS_FILE", &credentials)
+            .env("AWS_CONFIG_FILE", "/nowhere")
+            .env("AWS_ACCESS_KEY_ID", "OFTHEENVIRONMENT")
+            .env("AWS_SECRET_ACCESS_KEY", "y")
+            .env("AWS_ENDPOINT_URL", format!("http://{}", listener.local_addr().unwrap()))
+            .kill_on_drop(true);
+        let _tool = command.stderr(Stdio::null()).spawn().unwrap();
+        let (mut asked, _) = listener.accept().await.unwrap();
+        let mut request = vec![];
+        while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+            assert!(asked.read_buf(&mut request).await.unwrap() > 0, "a request ends");
+        }
+        let request = String::from_utf8_lossy(&request).into_owned();
+        let (_, key) = request.split_once("Credential=").expect("a signed request");
+        key.split('/').next().unwrap().to_owned()
+    };
+    let list = ["--stack", "prod", "--region", "eu-central-1", "list"];
+    assert_eq!(signed_by(&[&["--profile", "prod"], &list[..]].concat()).await, "OFTHEPROFILE");
+    assert_eq!(signed_by(&list).await, "OFTHEENVIRONMENT");
 }
 
 #[tokio::test(flavor = "multi_thread")]
