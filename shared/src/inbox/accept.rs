@@ -62,7 +62,7 @@ impl Inbox {
             self.store_parts(&receipt, &packed, now).await?
         };
         set_body(&mut row, what, body, now);
-        let Some(refused) = in_turn(|| self.put_if_absent(&row)).await? else {
+        let Some(refused) = in_turn(|| self.put_new(&row)).await? else {
             return Ok(Accepted { what, send: what == What::Stored, body_differs: false });
         };
         match refused.item().map(Row::read) {
@@ -79,10 +79,7 @@ impl Inbox {
     }
 
     /// Nothing, or the refusal with the item that is there already.
-    async fn put_if_absent(
-        &self,
-        row: &Item,
-    ) -> Result<Option<ConditionalCheckFailedException>, Fault> {
+    async fn put_new(&self, row: &Item) -> Result<Option<ConditionalCheckFailedException>, Fault> {
         let put = self
             .dynamodb
             .put_item()
