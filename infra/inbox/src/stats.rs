@@ -34,7 +34,8 @@ became failed, unusable ones too; an event that fails again after a redrive coun
 success_rate is delivered of total. By type: runs of the handler, errors among them, events that
 failed in a run, and the 95th percentile of a run.
 
-Of a stack the numbers are CloudWatch's, some minutes behind. Locally they are those that
+Of a stack the numbers are CloudWatch's, some minutes behind; it lists no type that nothing came of
+for two weeks. Locally they are those that
 `cargo run -p local -- --data DIR` keeps in DIR/metrics.jsonl.";
 
 /// Shows them.
